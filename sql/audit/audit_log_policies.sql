@@ -1,0 +1,20 @@
+-- Who sees and writes which audit rows. No UPDATE and no DELETE for anybody; no INSERT for a front role.
+set local role durable_owner;
+
+alter table durable.audit_log enable row level security;
+alter table durable.audit_log force row level security;
+
+create policy refuse_owner on durable.audit_log for all to durable_owner
+using (durable.refuse_owner());
+
+create policy select_tenant on durable.audit_log for select to durable_operator
+using (tenant_id = durable.current_tenant());
+
+create policy select_all on durable.audit_log for select to durable_auditor
+using (true);
+
+create policy insert_tenant on durable.audit_log for insert to durable_steward
+with check (tenant_id = durable.current_tenant() and acted_by = durable.current_user_id());
+
+create policy insert_all on durable.audit_log for insert to durable_janitor
+with check (acted_by is null);

@@ -1,0 +1,122 @@
+-- Walks a message once and counts what it holds, as one format sees it (adk, openai_chat, openai_responses, anthropic)
+-- or, with format null, as all four do. Takes a message, a part, a list of either, or a provider's whole answer.
+-- Never raises, whatever JSON it is given. A mark belongs to one format and is read in one place: one entry a call.
+set local role durable_owner;
+
+create or replace function durable.scan_message(
+    content jsonb, format text, out tool_calls text[], out results integer, out others integer
+)
+language plpgsql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $function$
+declare
+    v_list jsonb;
+    v_item jsonb;
+    v_is_message boolean;
+    v_is_result boolean;
+    v_is_inside boolean;
+    v_bodies jsonb[];
+    v_body jsonb;
+    v_part jsonb;
+    v_type text;
+    v_mark text;
+begin
+    tool_calls := '{}';
+    results := 0;
+    others := 0;
+
+    -- #> '{}' unpacks a compressed value once; otherwise every step below would do it again.
+    v_list := case
+        when jsonb_typeof(scan_message.content) = 'array' then scan_message.content #> '{}'
+        when jsonb_typeof(scan_message.content) <> 'object'
+            or scan_message.content ?| array['role', 'content', 'parts', 'type'] then null
+        -- A whole answer of Responses, chat completions or Gemini; Anthropic's is a message already.
+        when jsonb_typeof(scan_message.content -> 'output') = 'array' then scan_message.content -> 'output'
+        when jsonb_typeof(scan_message.content -> 'choices') = 'array' then scan_message.content -> 'choices'
+        when jsonb_typeof(scan_message.content -> 'candidates') = 'array' then scan_message.content -> 'candidates'
+    end;
+
+    -- Few and large expressions: each one costs about a microsecond the first time a transaction meets it.
+    for v_item_index in 0 .. coalesce(jsonb_array_length(v_list), 1) - 1 loop
+        v_item := case
+            when v_list is null then scan_message.content #> '{}'
+            when v_list -> v_item_index ?| array['role', 'content', 'parts', 'type'] then v_list -> v_item_index
+            -- A choice of a chat completion.
+            else coalesce(nullif(v_list -> v_item_index -> 'message', 'null'), v_list -> v_item_index)
+        end;
+        v_is_message := jsonb_typeof(v_item) = 'object' and (
+            v_item ?| array['role', 'parts', 'tool_calls']
+            or v_item ? 'content' and coalesce(v_item ->> 'type', 'message') = 'message'
+            or v_item ?& array['author', 'actions']
+        );
+        v_bodies := case
+            when not v_is_message then array[v_item]
+            when v_item ?| array['content', 'parts'] then array[
+                v_item, v_item -> 'parts', coalesce(v_item -> 'content' -> 'parts', v_item -> 'content'),
+                v_item -> 'refusal', v_item -> 'audio'
+            ]
+            -- An ADK event without content carries actions and says nothing.
+            when v_item ?& array['author', 'actions'] then array[v_item]
+        end;
+        if v_bodies is null then
+            v_bodies := v_item || array(
+                select f.value from jsonb_each(v_item) as f
+                where f.key not in ('role', 'name', 'type', 'tool_calls', 'function_call')
+            );
+        end if;
+        v_is_result := v_is_message and coalesce(scan_message.format = 'openai_chat', true)
+            and coalesce(v_item ->> 'role' in ('tool', 'function'), false);
+        if v_is_result then
+            results := results + 1;
+        end if;
+
+        -- What a message says is inside it: the first body, the message itself, counts only where it bears a mark.
+        v_is_inside := not v_is_message;
+        foreach v_body in array v_bodies loop
+            for v_part_index in 0 .. case
+                when v_body is null then -1
+                when jsonb_typeof(v_body) = 'array' then jsonb_array_length(v_body) - 1
+                else 0
+            end loop
+                v_part := case when jsonb_typeof(v_body) = 'array' then v_body -> v_part_index else v_body end;
+                v_type := v_part ->> 'type';
+                if scan_message.format is null then
+                    v_mark := coalesce(
+                        durable.openai_responses_mark(v_part, v_type), durable.anthropic_mark(v_part, v_type),
+                        durable.adk_mark(v_part)
+                    );
+                else
+                    v_mark := case scan_message.format
+                        when 'adk' then durable.adk_mark(v_part)
+                        when 'openai_responses' then durable.openai_responses_mark(v_part, v_type)
+                        when 'anthropic' then durable.anthropic_mark(v_part, v_type)
+                    end;
+                end if;
+                if v_mark <> '' then
+                    tool_calls := tool_calls || v_mark;
+                elsif v_is_result then
+                    continue;
+                elsif v_mark = '' then
+                    results := results + 1;
+                elsif v_is_inside and durable.part_says_something(v_part) then
+                    others := others + 1;
+                end if;
+            end loop;
+            v_is_inside := true;
+        end loop;
+
+        if v_is_message and v_item ?| array['tool_calls', 'function_call']
+            and coalesce(scan_message.format = 'openai_chat', true)
+        then
+            tool_calls := tool_calls || durable.openai_chat_calls(v_item);
+        end if;
+    end loop;
+end
+$function$;
+
+comment on function durable.scan_message(jsonb, text) is
+'Tool calls by name, in order, results and other parts of a message, as one format sees it or all four (null).';
+
+revoke all on function durable.scan_message(jsonb, text) from public;
+grant execute on function durable.scan_message(jsonb, text) to
+durable_engine, durable_app, durable_operator, durable_auditor;

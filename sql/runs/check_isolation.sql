@@ -1,0 +1,26 @@
+-- Calls that derive their answer from the log must see everything that was committed before their lock. Under
+-- REPEATABLE READ and SERIALIZABLE the snapshot may be older than the lock: refuse instead of answering from the past.
+set local role durable_owner;
+
+create or replace function durable.check_isolation(call text)
+returns void
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+    if current_setting('transaction_isolation') in ('repeatable read', 'serializable') then
+        raise exception using
+            errcode = '55W05',
+            message = format('%s can''t run under %s', check_isolation.call, upper(current_setting('transaction_isolation'))),
+            detail = 'Its answer is derived from the event log, and this snapshot may be older than the log.',
+            hint = 'Call it in a transaction of its own, under READ COMMITTED.',
+            schema = 'durable';
+    end if;
+end
+$$;
+
+comment on function durable.check_isolation(text) is 'Raises 55W05 under REPEATABLE READ and SERIALIZABLE.';
+
+revoke all on function durable.check_isolation(text) from public;
+grant execute on function durable.check_isolation(text) to
+durable_app, durable_operator, durable_auditor, durable_engine;

@@ -1,0 +1,39 @@
+-- May a new run be started from this settled run's input? Only when it is known that nothing would happen twice. Knows
+-- the event log and the run: every recorded tool counts as one with an effect. For the app, operators and auditors.
+set local role durable_owner;
+
+create or replace function durable.replay_verdict(
+    me text default null,
+    run_uid uuid default null,
+    out allowed boolean,
+    out reason text,
+    out tools text[]
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_run durable.runs;
+begin
+    if replay_verdict.me is not null then
+        perform durable.check_me(replay_verdict.me);
+    end if;
+    perform durable.check_isolation('replay_verdict');
+    v_run := durable.find_run(replay_verdict.run_uid);
+    tools := coalesce(v_run.tools_executed, durable.recorded_tools(v_run), '{}');
+    reason := case
+        when v_run.settled_at is null then 'not_settled'
+        when v_run.status = 'succeeded' then 'succeeded'
+        when v_run.tools_executed is null then 'unknown'
+        when cardinality(v_run.tools_executed) > 0 then 'tools_executed'
+        else 'nothing_executed'
+    end;
+    allowed := reason = 'nothing_executed';
+end
+$$;
+
+comment on function durable.replay_verdict(text, uuid) is
+'allowed, reason (nothing_executed; or not_settled, succeeded, unknown, tools_executed) and the tools that block, by name. Raises 22W03, 42W01, 42W02, 42W05, 55W05.';
+
+revoke all on function durable.replay_verdict(text, uuid) from public;
+grant execute on function durable.replay_verdict(text, uuid) to durable_app, durable_operator, durable_auditor;

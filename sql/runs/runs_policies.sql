@@ -1,0 +1,23 @@
+-- Who sees and writes which runs. No DELETE for anybody; no INSERT or UPDATE for a front role.
+set local role durable_owner;
+
+alter table durable.runs enable row level security;
+alter table durable.runs force row level security;
+
+create policy refuse_owner on durable.runs for all to durable_owner
+using (durable.refuse_owner());
+
+create policy select_own on durable.runs for select to durable_app, durable_engine
+using (tenant_id = durable.current_tenant() and user_id = durable.current_user_id());
+
+create policy select_tenant on durable.runs for select to durable_operator
+using (tenant_id = durable.current_tenant());
+
+create policy select_all on durable.runs for select to durable_auditor
+using (true);
+
+create policy insert_own on durable.runs for insert to durable_engine
+with check (tenant_id = durable.current_tenant() and user_id = durable.current_user_id());
+
+create policy update_own on durable.runs for update to durable_engine
+using (tenant_id = durable.current_tenant() and user_id = durable.current_user_id());

@@ -1,0 +1,71 @@
+-- Starts the run of an invocation, once. For the app. Asked again it says busy, or settled with the recorded result: a
+-- retry of a finished turn gets its answer. Another input under the same name is refused. Locks the session row.
+set local role durable_engine;
+
+create or replace function durable.start_run(
+    me text default null,
+    session_uid uuid default null,
+    invocation_id text default null,
+    trigger text default 'user',
+    input json default null
+)
+returns durable.run_outcome
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+declare
+    v_input constant jsonb := durable.escape_json(start_run.input, 'input');
+    v_session durable.sessions;
+    v_run durable.runs;
+    v_generation integer;
+begin
+    if start_run.me is not null then
+        perform durable.check_me(start_run.me);
+    end if;
+    if durable.is_identifier(start_run.invocation_id) is not true then
+        perform durable.refuse_identifier('invocation_id', start_run.invocation_id);
+    end if;
+    if durable.is_identifier(start_run.trigger) is not true then
+        perform durable.refuse_identifier('trigger', start_run.trigger);
+    end if;
+    perform durable.check_key_size('tenant_id and invocation_id', durable.current_tenant(), start_run.invocation_id);
+
+    v_session := durable.lock_session(start_run.session_uid);
+    v_generation := durable.current_generation(v_session, start_run.invocation_id);
+
+    select r.* into v_run
+    from durable.runs as r
+    where r.tenant_id = v_session.tenant_id
+        and r.session_uid = v_session.session_uid
+        and r.invocation_id = start_run.invocation_id
+        and r.generation = v_generation;
+    if not found then
+        insert into durable.runs as r (tenant_id, session_uid, user_id, invocation_id, generation, trigger, input)
+        values (
+            v_session.tenant_id, v_session.session_uid, v_session.user_id,
+            start_run.invocation_id, v_generation, start_run.trigger, v_input
+        )
+        returning r.* into strict v_run;
+        return durable.run_as_outcome(v_run, 'started');
+    end if;
+
+    if v_input is not null and v_run.input is distinct from v_input then
+        raise exception using
+            errcode = '23W07',
+            message = format('the run of invocation %L was started with another input', start_run.invocation_id),
+            detail = format('run %s, started at %s, %s', v_run.run_uid, v_run.started_at, v_run.status),
+            hint = 'A new turn gets a new invocation_id; a retry repeats the input as it was, or leaves it out.',
+            schema = 'durable',
+            table = 'runs',
+            column = 'input';
+    end if;
+    return durable.run_as_outcome(v_run, case when v_run.settled_at is null then 'busy' else 'settled' end);
+end
+$$;
+
+comment on function durable.start_run(text, uuid, text, text, json) is
+'Starts the run of an invocation or tells where it stands; outcome started, busy or settled (with tools_executed, result and error). Raises 22W01, 22W02, 22W03, 23W07, 42W01, 42W02, 42W04, 55W01.';
+
+revoke all on function durable.start_run(text, uuid, text, text, json) from public;
+grant execute on function durable.start_run(text, uuid, text, text, json) to durable_app;

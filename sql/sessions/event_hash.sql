@@ -1,0 +1,45 @@
+-- The hash that chains an event to the one before it. Canonical form, version 1: the text of a jsonb array of text,
+-- integers and hex only, so that no setting of a session (TimeZone, DateStyle, bytea_output) can change it.
+-- content and metadata enter by their SHA-256, so the chain can be checked without them.
+set local role durable_owner;
+
+create or replace function durable.event_hash(event durable.events, previous bytea)
+returns bytea
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+    return sha256(convert_to(
+        jsonb_build_array(
+            'durable_pg event 1',
+            event.tenant_id,
+            event.session_uid::text,
+            event.user_id,
+            event.seq,
+            event.event_id,
+            event.invocation_id,
+            event.author,
+            encode(durable.content_digest(event.content), 'hex'),
+            encode(durable.content_digest(event.metadata), 'hex'),
+            (extract(epoch from event.occurred_at) * 1000000)::bigint,
+            (extract(epoch from event.recorded_at) * 1000000)::bigint,
+            event.attempt,
+            event.opening,
+            event.repeatable,
+            event.generation,
+            to_jsonb(event.tool_calls),
+            to_jsonb(event.extra_tool_calls),
+            event.rewind_to,
+            encode(event_hash.previous, 'hex')
+        )::text,
+        'UTF8'
+    ));
+end
+$$;
+
+comment on function durable.event_hash(durable.events, bytea) is
+'SHA-256 over every column of the event and the previous event''s hash (NULL for the first one), in canonical form 1.';
+
+revoke all on function durable.event_hash(durable.events, bytea) from public;
+grant execute on function durable.event_hash(durable.events, bytea) to
+durable_app, durable_operator, durable_auditor, durable_engine;

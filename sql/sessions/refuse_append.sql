@@ -1,0 +1,45 @@
+-- Says why an event can't follow what is recorded: the caller is behind, the run is settled, the attempt is not its
+-- own.
+set local role durable_engine;
+
+create or replace function durable.refuse_append(
+    event durable.events, session durable.sessions, run durable.runs, expected_revision integer, attempt integer
+)
+returns void
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+    if run.settled_at is not null then
+        raise exception using
+            errcode = '55W03',
+            message = format('the run of invocation %L has %s', event.invocation_id, run.status),
+            detail = format('run %s, settled at %s', run.run_uid, run.settled_at),
+            hint = 'Nothing more is recorded for a settled run; a new turn gets a new invocation_id.',
+            schema = 'durable',
+            table = 'runs';
+    end if;
+    if refuse_append.attempt <> coalesce(run.attempt, 0) then
+        raise exception using
+            errcode = '55W04',
+            message = format('attempt %s is not the current one of invocation %L', refuse_append.attempt, event.invocation_id),
+            detail = case when run.attempt is null then 'the invocation has no run' else format('current attempt: %s', run.attempt) end,
+            hint = 'Stop this worker: call start_run and go on with the attempt it returns.',
+            schema = 'durable',
+            table = 'runs';
+    end if;
+    raise exception using
+        errcode = '55W02',
+        message = format('session %s has moved on', session.session_uid),
+        detail = format('expected revision %s, current revision %s', refuse_append.expected_revision, session.revision),
+        hint = 'Read the events after the last seq you know, decide again, then append with the current revision.',
+        schema = 'durable',
+        table = 'sessions',
+        column = 'revision';
+end
+$$;
+
+comment on function durable.refuse_append(durable.events, durable.sessions, durable.runs, integer, integer) is
+'Raises 55W03 for a settled run, 55W04 for a stale attempt, 55W02 for a stale revision.';
+
+revoke all on function durable.refuse_append(durable.events, durable.sessions, durable.runs, integer, integer) from public;
