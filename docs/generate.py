@@ -1,0 +1,103 @@
+"""Write the pages that repeat what sql/ says: docs/errors.md and docs/state-machines.md. `--check` only compares."""
+
+import re
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parent.parent
+CLASSES = {
+    "22": "Data: an argument is not what it has to be (`psycopg.DataError`)",
+    "23": "Integrity: what is recorded stands against it (`psycopg.IntegrityError`)",
+    "42": "Access: who is asking, and what there is for them (`psycopg.ProgrammingError`)",
+    "55": "State: not now, or not any more (`psycopg.OperationalError`)",
+}
+
+
+class ErrorCode(NamedTuple):
+    """One line of sql/errcodes.txt."""
+
+    sqlstate: str
+    name: str
+    rule: str
+    meaning: str
+
+
+class Move(NamedTuple):
+    """One row of durable.transitions."""
+
+    entity: str
+    from_status: str
+    to_status: str
+    meaning: str
+
+
+def error_codes() -> list[ErrorCode]:
+    """Read the registry of SQLSTATEs."""
+    lines = (ROOT / "sql/errcodes.txt").read_text().splitlines()
+    return [ErrorCode(*line.split(maxsplit=3)) for line in lines if line and not line.startswith("#")]
+
+
+def moves() -> list[Move]:
+    """Read the rows that sql/guards/transitions.sql inserts."""
+    text = (ROOT / "sql/guards/transitions.sql").read_text()
+    rows = re.findall(r"^\('(\w+)', '(\w*)', '(\w+)', '((?:[^']|'')*)'\)", text, re.MULTILINE)
+    return [Move(*(part.replace("''", "'") for part in row)) for row in rows]
+
+
+def errors_page() -> str:
+    """Describe every SQLSTATE, by class."""
+    page = [
+        "# Errors",
+        "",
+        "Generated from `sql/errcodes.txt` by `docs/generate.py`.",
+        "",
+        "Every refusal carries its own SQLSTATE, a message, DETAIL with the values, HINT with the next step, and the",
+        "schema, table, column or constraint where there is one: read those and never the text. Besides these, expect",
+        "Postgres's own: `42501` (a privilege that nobody gave), `40001` (a stricter isolation level met a newer row:",
+        "try again).",
+    ]
+    for prefix, title in CLASSES.items():
+        page += ["", f"## {title}", "", "| SQLSTATE | name | rule | meaning |", "|---|---|---|---|"]
+        page += [
+            f"| `{code.sqlstate}` | `{code.name}` | {'' if code.rule == '-' else f'`{code.rule}`'} | {code.meaning} |"
+            for code in error_codes()
+            if code.sqlstate.startswith(prefix)
+        ]
+    return "\n".join(page) + "\n"
+
+
+def states_page() -> str:
+    """Draw every status machine."""
+    page = [
+        "# State machines",
+        "",
+        "Generated from `sql/guards/transitions.sql` by `docs/generate.py`. A trigger reads the same rows and refuses",
+        "everything else (`23W04`), whoever asks; a status that no arrow leaves is final: its row never changes again.",
+    ]
+    for entity in dict.fromkeys(move.entity for move in moves()):
+        page += ["", f"## {entity}", "", "```mermaid", "stateDiagram-v2"]
+        own = [move for move in moves() if move.entity == entity]
+        page += [f"    {move.from_status or '[*]'} --> {move.to_status}" for move in own]
+        page += ["```", "", "| from | to | when |", "|---|---|---|"]
+        page += [f"| {move.from_status or '(born)'} | {move.to_status} | {move.meaning} |" for move in own]
+    return "\n".join(page) + "\n"
+
+
+def main() -> int:
+    """Write or compare both pages; returns the exit code."""
+    stale = []
+    for name, text in (("errors.md", errors_page()), ("state-machines.md", states_page())):
+        path = ROOT / "docs" / name
+        if "--check" in sys.argv[1:]:
+            if not path.exists() or path.read_text() != text:
+                stale.append(name)
+        else:
+            path.write_text(text)
+    if stale:
+        sys.stderr.write(f"out of date: docs/{', docs/'.join(stale)}; run python docs/generate.py\n")
+    return bool(stale)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""The parts of durable_pg.migrate; nothing in here is a public name."""

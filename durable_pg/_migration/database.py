@@ -1,0 +1,196 @@
+"""Connections, settings, locks and multi-statement scripts, for whichever driver the caller brought."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from typing import Any
+
+import psycopg
+from sqlalchemy import create_engine, text
+from sqlalchemy.engine import Connection
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.pool import NullPool
+
+from durable_pg._migration.errors import (
+    BadRequest,
+    CannotConnect,
+    DbaMustAct,
+    MigrationError,
+    WaitTimedOut,
+    diagnostic,
+    primary_message,
+    sqlstate,
+)
+from durable_pg._url import conninfo
+
+# "durable_" as eight bytes: the advisory lock that all migrations of one database take.
+LOCK_KEY = int.from_bytes(b"durable_", "big")
+
+# How a migration sees the database. row_security = off turns "0 rows, ok" of a forced owner into an error.
+MIGRATION_SETTINGS: Mapping[str, str] = {
+    "role": "durable_owner",
+    "row_security": "off",
+    "search_path": "pg_catalog, pg_temp",
+    "client_min_messages": "warning",
+    "standard_conforming_strings": "on",
+    "check_function_bodies": "on",
+}
+
+
+@contextmanager
+def connect(target: str | Connection | None) -> Iterator[Connection]:
+    """A connection for a URL (or the environment's); a connection that was brought stays the caller's."""
+    if isinstance(target, Connection):
+        yield target
+        return
+    try:
+        dsn = conninfo(target)
+    except ValueError as error:
+        raise BadRequest(str(error)) from error
+    # The driver is named, and libpq reads the URL: SQLAlchemy's default driver and URL rules differ by version.
+    engine = create_engine(
+        "postgresql+psycopg://",
+        creator=lambda: psycopg.connect(dsn, application_name="durable-pg"),
+        poolclass=NullPool,
+    )
+    try:
+        try:
+            connection = engine.connect()
+        except DBAPIError as error:
+            raise CannotConnect(
+                "can't connect to Postgres",
+                detail=primary_message(error),
+                hint="Give --url, or set DURABLE_PG_URL, DATABASE_URL or libpq's PGHOST, PGUSER, PGDATABASE.",
+            ) from error
+        with connection:
+            yield connection
+    except DBAPIError as error:
+        kind = WaitTimedOut if sqlstate(error) == "55P03" else MigrationError
+        raise kind(
+            f"{primary_message(error)} ({sqlstate(error) or 'connection lost'})",
+            detail=diagnostic(error, "message_detail"),
+            hint=diagnostic(error, "message_hint"),
+        ) from error.orig
+    finally:
+        engine.dispose()
+
+
+def rows(connection: Connection, sql: str, **parameters: Any) -> Sequence[Any]:
+    return connection.execute(text(sql), parameters).fetchall()
+
+
+def execute_script(connection: Connection, script: str) -> None:
+    """Runs several statements in one round trip, exactly as written: no parameters, so % and : mean themselves."""
+    if connection.dialect.driver == "asyncpg":
+        adapted: Any = connection.connection.dbapi_connection
+        adapted.run_async(lambda raw: raw.execute(script))
+        return
+    connection.exec_driver_sql(script, execution_options={"no_parameters": True})
+
+
+@contextmanager
+def settings(connection: Connection, values: Mapping[str, str]) -> Iterator[None]:
+    """Settings for a part of the current transaction; afterwards the caller's are back.
+
+    After an error they need no care: the rollback, of the transaction or to the caller's savepoint, restores them.
+    """
+    before = {name: rows(connection, "select current_setting(:name, true)", name=name)[0][0] for name in values}
+    _set(connection, values)
+    yield
+    _set(connection, {name: value or "" for name, value in before.items()})
+
+
+def _set(connection: Connection, values: Mapping[str, str]) -> None:
+    for name, value in values.items():
+        rows(connection, "select set_config(:name, :value, true)", name=name, value=value)
+
+
+def require_transaction(connection: Connection) -> None:
+    raw: Any = connection.connection.dbapi_connection
+    if getattr(raw, "autocommit", False) is True:
+        raise BadRequest(
+            "this connection is in autocommit mode; a migration needs a transaction",
+            hint="Call it outside of autocommit_block(), on a connection without isolation_level AUTOCOMMIT.",
+        )
+
+
+@contextmanager
+def migration_role(connection: Connection, extra: Mapping[str, str] | None = None) -> Iterator[None]:
+    """The settings of a migration, for the current transaction."""
+    if not may_become(connection, "durable_owner"):
+        login = rows(connection, "select session_user::text")[0][0]
+        raise DbaMustAct(
+            f"login {login} may not act as durable_owner",
+            statements=[f"grant durable_owner to {login};"],
+            hint="Migrations run as the login that made the roles, or as one a DBA has granted durable_owner.",
+        )
+    with settings(connection, {**MIGRATION_SETTINGS, **(extra or {})}):
+        yield
+
+
+def may_become(connection: Connection, role: str) -> bool:
+    found = rows(
+        connection,
+        "select pg_catalog.pg_has_role(session_user, r.oid,"
+        " case when current_setting('server_version_num')::integer >= 160000 then 'SET' else 'MEMBER' end)"
+        " from pg_catalog.pg_roles as r where r.rolname = :role",
+        role=role,
+    )
+    return bool(found and found[0][0])
+
+
+@contextmanager
+def exclusive(connection: Connection, wait: float, *, session: bool) -> Iterator[bool]:
+    """The one migration at a time of this database; yields whether it had to wait for another.
+
+    Asked for again and again instead of queued for: a waiting statement would hold a snapshot, and couldn't be bounded.
+    """
+    function = "pg_try_advisory_lock" if session else "pg_try_advisory_xact_lock"
+    deadline = time.monotonic() + wait
+    waited = False
+    while not rows(connection, f"select pg_catalog.{function}(:key)", key=LOCK_KEY)[0][0]:
+        if time.monotonic() >= deadline:
+            raise WaitTimedOut(
+                f"another migration of this database is still running after {wait:g} s of waiting",
+                detail=_holder(connection),
+                hint="Wait for it to end and run this again, or allow more time (--wait).",
+            )
+        waited = True
+        if session:
+            connection.commit()
+        time.sleep(min(0.05 + random.random() * 0.15, max(0.0, deadline - time.monotonic())))
+    if session:
+        connection.commit()
+    try:
+        yield waited
+    finally:
+        if session and not connection.closed and not connection.invalidated:
+            connection.rollback()
+            rows(connection, "select pg_catalog.pg_advisory_unlock(:key)", key=LOCK_KEY)
+            connection.commit()
+
+
+def _holder(connection: Connection) -> str:
+    holders = rows(
+        connection,
+        "select l.pid, a.usename, a.application_name, a.client_addr::text"
+        " from pg_catalog.pg_locks as l left join pg_catalog.pg_stat_activity as a on a.pid = l.pid"
+        " where l.locktype = 'advisory' and l.granted and l.objsubid = 1"
+        " and l.database = (select d.oid from pg_catalog.pg_database as d where d.datname = current_database())"
+        " and l.classid::bigint = :high and l.objid::bigint = :low",
+        high=LOCK_KEY >> 32,
+        low=LOCK_KEY & 0xFFFFFFFF,
+    )
+    return "; ".join(
+        f"held by backend {pid} of {user or 'an unknown user'} ({name or 'no application name'}, {address or 'local'})"
+        for pid, user, name, address in holders
+    )
+
+
+@contextmanager
+def transaction(connection: Connection) -> Iterator[None]:
+    with connection.begin() if not connection.in_transaction() else nullcontext():
+        yield

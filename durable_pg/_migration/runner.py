@@ -1,0 +1,127 @@
+"""Runs the steps of an upgrade or downgrade on a connection, with Alembic's own bookkeeping."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import alembic.op
+from alembic.config import Config
+from alembic.operations import Operations
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from alembic.util import CommandError
+from sqlalchemy.engine import Connection
+
+from durable_pg import _paths
+from durable_pg._migration.database import may_become, migration_role, rows, settings, transaction
+from durable_pg._migration.errors import BadRequest, DatabaseIsNewer, DbaMustAct
+
+VERSION_SCHEMA = "durable"
+# alembic.op is one a process: threads that migrate several databases take turns, a revision each.
+_OP = threading.RLock()
+Steps = Callable[[tuple[str, ...], MigrationContext], Iterable[Any]]
+
+
+def script_directory() -> ScriptDirectory:
+    config = Config()
+    config.set_main_option("script_location", str(_paths.migrations_dir()).replace("%", "%%"))
+    config.set_main_option("path_separator", "os")
+    return ScriptDirectory.from_config(config)
+
+
+@contextmanager
+def operations(context: MigrationContext) -> Iterator[None]:
+    """Make alembic.op speak for this context. Alembic's own guard doesn't nest: an outer migration's op is put back."""
+    with _OP:
+        outer = getattr(alembic.op, "_proxy", None)
+        inner = Operations(context)
+        inner._install_proxy()  # noqa: SLF001
+        try:
+            yield
+        finally:
+            inner._remove_proxy()  # noqa: SLF001
+            if outer is not None:
+                outer._install_proxy()  # noqa: SLF001
+
+
+def read_current(connection: Connection) -> str | None:
+    """The revision of this database, or None. Reads only; works as the migration login and as an auditor."""
+    found = rows(
+        connection,
+        "select has_schema_privilege(n.oid, 'usage') and has_table_privilege(c.oid, 'select')"
+        " from pg_catalog.pg_class as c inner join pg_catalog.pg_namespace as n on n.oid = c.relnamespace"
+        " where n.nspname = 'durable' and c.relname = 'alembic_version'",
+    )
+    if not found:
+        return None
+    if found[0][0]:
+        return _version(connection)
+    for role in ("durable_owner", "durable_auditor"):
+        if may_become(connection, role):
+            with settings(connection, {"role": role}):
+                return _version(connection)
+    login = rows(connection, "select session_user::text")[0][0]
+    raise DbaMustAct(
+        f"login {login} may not read the revision of this database",
+        statements=[f"grant durable_auditor to {login};"],
+        hint="Connect as the migration login or as an auditor.",
+    )
+
+
+def _version(connection: Connection) -> str | None:
+    found = rows(connection, "select version_num from durable.alembic_version")
+    if len(found) > 1:
+        raise BadRequest(f"durable.alembic_version holds {len(found)} rows, expected at most one")
+    return str(found[0][0]) if found else None
+
+
+def require_known(script: ScriptDirectory, revision: str | None) -> None:
+    if revision is None:
+        return
+    known = [str(entry.revision) for entry in script.walk_revisions()]
+    if revision not in known:
+        raise DatabaseIsNewer(
+            f"this database is at revision {revision}, which this durable-pg doesn't know (it ends at {known[0]})",
+            hint="The database is newer than the package: upgrade the package (pip install -U durable-pg).",
+        )
+
+
+def context_for(connection: Connection, script: ScriptDirectory, steps: Steps) -> MigrationContext:
+    return MigrationContext.configure(
+        connection,
+        opts={
+            "version_table_schema": VERSION_SCHEMA,
+            "transaction_per_migration": False,
+            "script": script,
+            "fn": steps,
+        },
+    )
+
+
+def run_steps(
+    connection: Connection, script: ScriptDirectory, plan: Steps, extra_settings: Mapping[str, str]
+) -> tuple[str | None, str | None, int]:
+    """Run each step in its own transaction, or all in the caller's; return revision before, after, and the number."""
+    with transaction(connection):
+        before = read_current(connection)
+    require_known(script, before)
+    heads = (before,) if before else ()
+    try:
+        planned = list(plan(heads, context_for(connection, script, plan)))
+    except CommandError as error:
+        raise BadRequest(str(error)) from error
+    for step in planned:
+        _run_step(connection, script, step, extra_settings)
+    with transaction(connection):
+        after = read_current(connection)
+    return before, after, len(planned)
+
+
+def _run_step(connection: Connection, script: ScriptDirectory, step: Any, extra_settings: Mapping[str, str]) -> None:
+    with transaction(connection), migration_role(connection, extra_settings):
+        context = context_for(connection, script, lambda *_: [step])
+        with operations(context):
+            context.run_migrations()

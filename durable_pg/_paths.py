@@ -1,0 +1,22 @@
+"""Where sql/ and migrations/ are: inside the installed package, or at the root of a checkout."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+_PACKAGE = Path(__file__).resolve().parent
+
+
+def _find(name: str, marker: str) -> Path:
+    for parent in (_PACKAGE, _PACKAGE.parent):
+        if (parent / name / marker).is_file():
+            return parent / name
+    raise FileNotFoundError(f"durable_pg is not installed completely: {name}/{marker} is missing; install it again")
+
+
+def sql_dir() -> Path:
+    return _find("sql", "roles.sql")
+
+
+def migrations_dir() -> Path:
+    return _find("migrations", "env.py")

@@ -1,0 +1,26 @@
+"""The command line durable-pg. Each command is a thin layer over a function that Python can call as well."""
+
+from __future__ import annotations
+
+import typer
+
+from durable_pg.cli import demo, migrations
+
+app = typer.Typer(
+    name="durable-pg",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    help="Postgres keeps the record of your agent runs, and keeps it straight.\n\n"
+    "The database is --url, else DURABLE_PG_URL, else DATABASE_URL, else libpq's PGHOST, PGUSER, PGDATABASE.\n\n"
+    "Exit codes: 0 done; 1 failed, or check found differences; 2 wrong usage; 3 a DBA must act (the statements are on "
+    "stdout); 4 waited too long for a lock; 5 the database is newer than this package; 6 can't connect; 7 refused, "
+    "rows would be lost; 130 interrupted, nothing half done.",
+)
+app.command()(migrations.upgrade)
+app.command()(migrations.downgrade)
+app.command()(migrations.current)
+app.command()(migrations.sql)
+app.command()(migrations.check)
+app.command()(demo.demo)

@@ -1,0 +1,92 @@
+"""demo: the whole promise in one command."""
+
+from __future__ import annotations
+
+import json as jsonlib
+from itertools import groupby
+
+import typer
+from rich import box
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from durable_pg.cli.output import Json
+from durable_pg.demo.main import Report, run_demo
+from durable_pg.server import NoEmbeddedServer
+
+
+def demo(json: Json = False) -> None:
+    """Watch Postgres record real agent runs once and refuse to be cheated. Needs no Postgres, leaves nothing behind.
+
+    Starts an embedded server in a temporary directory (extra "embedded"), migrates it as a login that is no superuser,
+    records four real runs of a tool-calling agent as the app, then attacks the record as the app, the operator, a
+    function gone wrong and the owner. Exits 1 if anything was not refused as it must be.
+    """
+    console = Console(stderr=json)
+    try:
+        report = run_demo(lambda step: console.print(f"[dim]·[/dim] {step} ..."))
+    except NoEmbeddedServer as error:
+        typer.echo(f"error: {error}", err=True)
+        raise typer.Exit(1) from None
+    except KeyboardInterrupt:
+        typer.echo("interrupted: the server is stopped and its data removed", err=True)
+        raise typer.Exit(130) from None
+    if json:
+        typer.echo(jsonlib.dumps(report.facts(), ensure_ascii=False))
+    else:
+        _show(console, report)
+    if not report.passed:
+        raise typer.Exit(1)
+
+
+def _show(console: Console, report: Report) -> None:
+    console.print()
+    console.print(_recorded(report))
+    _refused(console, report)
+    held = sum(tried.held for tried in report.tried)
+    duplicates = sum(run.duplicates for run in report.recorded)
+    console.print(
+        f"Postgres {report.postgres}, revision {report.revision}: {len(report.recorded)} runs recorded once, "
+        f"{duplicates} repeats told apart, {held} of {len(report.tried)} attacks refused, "
+        f"rows {'unchanged' if report.unchanged else '[red]CHANGED[/red]'}."
+    )
+    console.print(
+        "[dim]The honest limit: whoever can run SQL as the app can act as any of its users, and can leave out what it "
+        "did. It can't rewrite what is recorded, record a thing twice, or become the owner.[/dim]"
+    )
+
+
+def _recorded(report: Report) -> Table:
+    table = Table(
+        title="Recorded once, though submitted three times",
+        box=box.SIMPLE_HEAD,
+        title_justify="left",
+        padding=(0, 1, 0, 0),
+    )
+    for column in ("format", "events", "turns", "repeats", "tools executed", "chain"):
+        table.add_column(column, overflow="fold", no_wrap=column in {"format", "chain"})
+    for run in report.recorded:
+        table.add_row(
+            run.format,
+            str(run.events),
+            str(run.user_turns),
+            str(run.duplicates),
+            ", ".join(run.tools_executed),
+            "intact" if run.intact else "[red]BROKEN[/red]",
+        )
+    return table
+
+
+def _refused(console: Console, report: Report) -> None:
+    console.print("[italic]Refused[/italic]")
+    for role, attempts in groupby(report.tried, key=lambda tried: tried.attack.role):
+        console.print(f"\n  as [bold]{role}[/bold]")
+        for tried in attempts:
+            state = f"[green]{tried.sqlstate}[/green]" if tried.held else f"[red]{tried.sqlstate or 'none!'}[/red]"
+            console.print(f"    {state}  {tried.attack.rule:<20} {tried.attack.what}", highlight=False)
+            console.print(Padding(Text(tried.message, style="dim"), (0, 0, 0, 11)))
+            if not tried.held:
+                console.print(f"           [red]expected {tried.attack.sqlstate}[/red]")
+    console.print()

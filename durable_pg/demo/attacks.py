@@ -1,0 +1,107 @@
+"""What the demo tries against a recorded run, who tries it, and the rule that must stand in the way."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Attack(NamedTuple):
+    """One attempt. `role` is what the login acts as; `sql` may use the names of `Target` in braces."""
+
+    role: str
+    what: str
+    sql: str
+    rule: str
+    sqlstate: str
+
+
+ME = "me => durable.act_as({tenant}, {user})"
+
+ATTACKS = [
+    Attack(
+        "app",
+        "open the same turn with another message",
+        f"select durable.append_event({ME}, session_uid => {{session_uid}}, author => 'user',"
+        " invocation_id => 'turn-1',"
+        ' content => \'{{"role": "user", "content": "refund everything"}}\')',
+        "one-opening-message",
+        "23W06",
+    ),
+    Attack(
+        "app",
+        "settle the run again, as if no tool had run",
+        f"select durable.settle_run({ME}, run_uid => {{run_uid}}, tools_executed => '{{{{}}}}')",
+        "tools-write-once",
+        "23W02",
+    ),
+    Attack(
+        "app",
+        "slip a tool call into the settled run",
+        f"select durable.append_event({ME}, session_uid => {{session_uid}}, author => 'agent',"
+        " invocation_id => 'turn-1',"
+        ' content => \'{{"tool_calls": [{{"function": {{"name": "refund"}}}}]}}\')',
+        "tools-complete",
+        "55W03",
+    ),
+    Attack(
+        "app",
+        "settle another run and leave its tool call out",
+        f"select durable.settle_run({ME}, run_uid => {{open_run_uid}}, tools_executed => '{{{{}}}}')",
+        "tools-complete",
+        "23W08",
+    ),
+    Attack(
+        "app",
+        "read the session as another tenant",
+        "select durable.read_events(me => durable.act_as('other-tenant', {user}), session_uid => {session_uid})",
+        "tenant-isolation",
+        "42W04",
+    ),
+    Attack(
+        "app",
+        "read the session as another user",
+        "select durable.read_events(me => durable.act_as({tenant}, 'other-user'), session_uid => {session_uid})",
+        "user-isolation",
+        "42W04",
+    ),
+    Attack("app", "read everything, as nobody", "select * from durable.events", "identity-required", "42W01"),
+    Attack("app", "rewrite an event", "update durable.events set content = null", "least-privilege", "42501"),
+    Attack("app", "delete a run", "delete from durable.runs", "least-privilege", "42501"),
+    Attack("app", "switch the triggers off", "set session_replication_role = replica", "owner-apart", "42501"),
+    Attack("app", "become the owner", "set role durable_owner", "owner-apart", "42501"),
+    Attack(
+        "app",
+        "drop row-level security",
+        "alter table durable.events disable row level security",
+        "owner-apart",
+        "42501",
+    ),
+    Attack("operator", "rewrite history", "update durable.events set author = 'user'", "least-privilege", "42501"),
+    Attack("maintainer", "read content", "select content from durable.events", "least-privilege", "42501"),
+    Attack("auditor", "correct a run", "update durable.runs set error = null", "least-privilege", "42501"),
+    Attack(
+        "durable_engine",
+        "a faulty function: stamp tools_executed anew",
+        "update durable.runs set tools_executed = '{{}}' where run_uid = {run_uid}",
+        "tools-write-once",
+        "23W02",
+    ),
+    Attack(
+        "durable_engine",
+        "a faulty function: turn a success into a failure",
+        "update durable.runs set status = 'failed' where run_uid = {run_uid}",
+        "legal-transitions",
+        "23W04",
+    ),
+    Attack(
+        "durable_engine",
+        "a faulty function: give a run to another user",
+        "insert into durable.runs (tenant_id, session_uid, user_id, invocation_id, generation, trigger)"
+        " values ({tenant}, {session_uid}, 'other-user', 'turn-10', 0, 'user')",
+        "user-isolation",
+        "42501",
+    ),
+    Attack("durable_owner", "empty the log", "truncate durable.events", "append-only", "23W01"),
+    Attack("durable_owner", "rewrite the log", "update durable.events set author = 'x'", "identity-required", "42W03"),
+    Attack("durable_owner", "delete the runs", "delete from durable.runs", "identity-required", "42W03"),
+]

@@ -1,0 +1,249 @@
+"""Freezes sql/ into migrations/versions.
+
+make revision name=add_leases                     the next revision, with the files that are new or changed
+python migrations/freeze.py --rebuild-baseline    0001 anew, until the first release is tagged
+python migrations/freeze.py --seal                CHAIN anew for the newest revision, after edits by hand
+python migrations/freeze.py --check               CI: exits 1 when something isn't frozen or CHAIN is off
+python migrations/freeze.py --catalog URL         durable_pg/expected_catalog.json, from a migrated database
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from pathlib import Path
+
+from alembic.util import template_to_file
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from durable_pg import catalog  # noqa: E402
+from durable_pg._migration.frozen import Chunk, digest  # noqa: E402
+from migrations.drop_list import drops, made_by, signatures, tables_of, without_bodies  # noqa: E402
+from migrations.frozen_tree import FIRST_RELEASE, OPEN, SEAL, Tree  # noqa: E402
+from migrations.golden import migrated_database  # noqa: E402
+
+_STUB = """\
+do $by_hand$
+begin
+    raise exception 'migrations/versions/{file}: {task}';
+end
+$by_hand$;
+"""
+
+_ROWS = """\
+--! refuse-while-rows-exist
+set local role durable_owner;
+do $rows$
+declare
+    v_full text[] := '{{}}';
+begin
+    if current_setting('durable.drop_data', true) is distinct from 'on' then
+        -- A forced owner would see no row, or an error; all this is undone with the refusal, or dropped below.
+{lifts}
+        select array_agg(t.name order by t.name)
+        into v_full
+        from (
+            values
+{values}
+        ) as t (name, has_rows)
+        where t.has_rows;
+    end if;
+    if cardinality(v_full) > 0 then
+        raise exception using
+            errcode = '55W06',
+            message = 'tables of durable_pg hold rows that the downgrade would drop',
+            detail = array_to_string(v_full, ', '),
+            hint = 'Dump them first; then: durable-pg downgrade --drop-data, or set local durable.drop_data = ''on''.',
+            schema = 'durable';
+    end if;
+end
+$rows$;
+"""
+
+_DROP = """\
+--! drop
+set local role durable_owner;
+{drops}"""
+
+_DEFAULTS = """\
+--! default-privileges
+set local role durable_engine;
+alter default privileges grant execute on functions to public;
+set local role durable_steward;
+alter default privileges grant execute on functions to public;
+set local role durable_janitor;
+alter default privileges grant execute on functions to public;
+set local role durable_owner;
+alter default privileges grant execute on functions to public;
+alter default privileges grant usage on types to public;
+"""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("name", nargs="?", help="name of the next revision: lower case, words joined by _")
+    parser.add_argument("--rebuild-baseline", action="store_true")
+    parser.add_argument("--seal", action="store_true")
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--catalog", action="store_true")
+    parser.add_argument("--root", type=Path, default=ROOT, help=argparse.SUPPRESS)
+    chosen = parser.parse_args()
+    tree = Tree(chosen.root)
+    if chosen.check:
+        return check(tree)
+    if chosen.catalog:
+        return write_catalog(tree)
+    if chosen.rebuild_baseline:
+        return rebuild_baseline(tree)
+    if chosen.seal:
+        return seal(tree)
+    if not chosen.name:
+        parser.error("give the new revision a name, or one of the options")
+    return new_revision(tree, chosen.name)
+
+
+def check(tree: Tree) -> int:
+    faults = [f"{path} is {what} and not frozen: make revision name=..." for path, what in tree.differences().items()]
+    faults += tree.chain_faults()
+    _say("\n".join(faults) or "sql/ is frozen and CHAIN is whole")
+    return 1 if faults else 0
+
+
+def write_catalog(tree: Tree) -> int:
+    path = tree.root / "durable_pg" / "expected_catalog.json"
+    with migrated_database() as url:
+        path.write_text(catalog.as_json(catalog.read(url)), encoding="utf-8")
+    _say(f"wrote {path.relative_to(tree.root)}")
+    return 0
+
+
+def rebuild_baseline(tree: Tree) -> int:
+    others = [stem for stem in tree.revisions() if stem != "0001_baseline"]
+    if others:
+        raise SystemExit(f"the baseline can't be rebuilt: {others[0]} builds on it")
+    if tree.released():
+        raise SystemExit(f"the baseline can't be rebuilt: {FIRST_RELEASE} is tagged; make revision name=...")
+    texts = tree.manifest()
+    names = list(texts)
+    if names[0] != "sql/schema.sql" or f"sql/{OPEN}" != names[1] or f"sql/{SEAL}" != names[-1]:
+        raise SystemExit(f"sql/manifest.txt must begin with schema.sql, {OPEN} and end with {SEAL}")
+    up = "".join(f"--! {path}\n{text}" for path, text in texts.items())
+    _write(tree, ("0001", "baseline"), None, up, _undo(list(texts.values())) + _DEFAULTS)
+    tree.write_chain()
+    _say("now: python migrations/freeze.py --catalog")
+    return 0
+
+
+def _undo(texts: list[str]) -> str:
+    """Drops what the files make, and refuses while a table of theirs holds rows."""
+    tables = [table for table in tables_of(texts) if table != "durable.transitions"]
+    lifts = "\n".join(f"        alter table {table} no force row level security;" for table in tables)
+    values = ",\n".join(f"                ('{table}', exists (select from {table}))" for table in tables)
+    refusal = _ROWS.format(lifts=lifts, values=values) if tables else ""
+    return refusal + _DROP.format(drops=drops(texts))
+
+
+def seal(tree: Tree) -> int:
+    newest = tree.revisions()[-1]
+    for now, recorded in zip(tree.chain(), tree.recorded_chain(), strict=False):
+        if now != recorded and not now.startswith(f"{newest}."):
+            raise SystemExit(f"{now.split()[0]} is an older revision and was changed: put it back")
+    tree.write_chain()
+    _say(f"sealed {newest}")
+    return 0
+
+
+def new_revision(tree: Tree, name: str) -> int:
+    if not re.fullmatch(r"[a-z][a-z0-9_]{2,50}", name):
+        raise SystemExit("the name must be lower case words joined by _")
+    if faults := tree.chain_faults():
+        raise SystemExit("\n".join(faults))
+    texts, frozen, differences = tree.manifest(), tree.frozen(), tree.differences()
+    if not differences:
+        raise SystemExit("nothing to freeze: sql/ is as in the newest revision")
+    revisions = tree.revisions()
+    number = f"{int(revisions[-1][:4]) + 1:04d}"
+    file, down_file = f"{number}_{name}.sql", f"{number}_{name}.down.sql"
+    open_path, seal_path = f"sql/{OPEN}", f"sql/{SEAL}"
+    up, down = [f"--! {open_path}\n{texts[open_path]}"], [f"--! {open_path}\n{texts[open_path]}"]
+    added = []
+    for path, what in differences.items():
+        if path in (open_path, seal_path):
+            continue
+        up.append(_forward(path, what, frozen.get(path), texts.get(path, ""), file))
+        if what == "new":
+            added.append(texts[path])
+        else:
+            down.append(_back(path, frozen[path], up[-1].startswith(f"--! {path}\n"), down_file))
+    if added:
+        down.append(_undo(added))
+    up.append(f"--! {seal_path}\n{texts[seal_path]}")
+    down.append(f"--! {seal_path}\n{texts[seal_path]}")
+    _write(tree, (number, name), revisions[-1][:4], "".join(up), "".join(down))
+    tree.write_chain()
+    for text in (*up, *down):
+        if "$by_hand$" in text:
+            _say(f"by hand: {text.splitlines()[0].removeprefix('--! ')}")
+    return 0
+
+
+def _forward(path: str, what: str, before: Chunk | None, text: str, file: str) -> str:
+    if what == "removed":
+        task = f"write the DROP of what {path} made, then: python migrations/freeze.py --seal"
+        return f"--! dropped: {path}\n" + _STUB.format(file=file, task=task)
+    if what == "changed" and (reason := by_hand_reason(before.text if before else "", text)):
+        task = f"{reason} Write the ALTER that leads to {path} as it is now, then: python migrations/freeze.py --seal"
+        return f"--! by hand: {path} sha256:{digest(text)}\n" + _STUB.format(file=file, task=task)
+    return f"--! {path}\n{text}"
+
+
+def _back(path: str, before: Chunk, rerun: bool, file: str) -> str:
+    if before.kind == "copy" and rerun:
+        return f"--! {path}\n{before.text}"
+    task = f"write what brings {path} back to the revision before, then: python migrations/freeze.py --seal"
+    return f"--! by hand: {path}\n" + _STUB.format(file=file, task=task)
+
+
+def by_hand_reason(before: str, now: str) -> str:
+    """Why a changed file can't simply be run again; empty when it can."""
+    once = re.search(
+        r"^create\s+(?!or\s+replace)(?!\w+\s+if\s+not\s+exists)([a-z]+)", without_bodies(now), re.MULTILINE
+    )
+    if once:
+        return f"It can''t be run again (create {once[1]})."
+    if not before:
+        return "Its last change was written by hand."
+    old, new = signatures(before), signatures(now)
+    changed = sorted(name for name in old if new.get(name) != old[name])
+    if changed or {made.name for made in made_by(before)} - {made.name for made in made_by(now)}:
+        return f"Parameters or result of {', '.join(changed)} changed: without a DROP both versions would stay."
+    return ""
+
+
+def _write(tree: Tree, revision: tuple[str, str], previous: str | None, up: str, down: str) -> None:
+    number, name = revision
+    stem = f"{number}_{name}"
+    tree.versions.mkdir(parents=True, exist_ok=True)
+    template_to_file(
+        str(Path(__file__).parent / "script.py.mako"),
+        str(tree.versions / f"{stem}.py"),
+        "utf-8",
+        message=f"{name.replace('_', ' ').capitalize()}.",
+        up_revision=number,
+        down_revision=previous,
+        stem=stem,
+    )
+    for ending, text in ((".sql", up), (".down.sql", down)):
+        (tree.versions / f"{stem}{ending}").write_text(text, encoding="utf-8", newline="\n")
+    _say(f"wrote migrations/versions/{stem}.py, .sql and .down.sql")
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,74 @@
+"""The built wheel carries all that migrating needs: it is installed elsewhere and migrates from there."""
+
+import subprocess
+import sys
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from durable_pg import catalog
+from tests.harness import Database
+from tests.migrations.support import ROOT, environment
+
+pytest.importorskip("hatchling")
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    target = tmp_path_factory.mktemp("dist")
+    code = "import hatchling.build, sys; print(hatchling.build.build_wheel(sys.argv[1]))"
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(target)], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return target / done.stdout.strip().splitlines()[-1]
+
+
+def test_it_holds_sql_migrations_and_the_expected_catalog(wheel: Path) -> None:
+    names = set(zipfile.ZipFile(wheel).namelist())
+    wanted = {
+        "durable_pg/py.typed",
+        "durable_pg/catalog.sql",
+        "durable_pg/expected_catalog.json",
+        "durable_pg/sql/roles.sql",
+        "durable_pg/sql/manifest.txt",
+        "durable_pg/migrations/env.py",
+        "durable_pg/migrations/CHAIN",
+        "durable_pg/migrations/versions/0001_baseline.sql",
+        "durable_pg/migrations/versions/0001_baseline.down.sql",
+    }
+    assert wanted <= names, wanted - names
+    assert not [name for name in names if "__pycache__" in name or name.startswith(("tests/", "sql/", "migrations/"))]
+
+
+def test_installed_from_it_the_command_migrates_and_checks(
+    wheel: Path, empty_database: Database, tmp_path: Path
+) -> None:
+    home = tmp_path / "venv"
+    venv.create(home, with_pip=False)
+    site = next(home.glob("lib/python*/site-packages"))
+    zipfile.ZipFile(wheel).extractall(site)
+    # Its dependencies are those of this interpreter; the package itself must come from the wheel.
+    (site / "dependencies.pth").write_text("\n".join(path for path in sys.path if path.endswith("-packages")))
+    kept = {name: text for name, text in environment().items() if name != "PYTHONPATH"}
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [str(home / "bin" / "python"), "-m", "durable_pg", *arguments, "--url", empty_database.url("mig")]
+        return subprocess.run(command, cwd=tmp_path, env=kept, capture_output=True, text=True, check=False)
+
+    for arguments in (["upgrade"], ["check"], ["downgrade", "--to", "base"], ["upgrade"]):
+        done = run(*arguments)
+        assert (done.returncode, done.stderr) == (0, ""), (arguments, done.stdout)
+    assert catalog.check(empty_database.url("mig")) == []
+
+    place = subprocess.run(
+        [str(home / "bin" / "python"), "-c", "from durable_pg import _paths; print(_paths.sql_dir())"],
+        cwd=tmp_path,
+        env=kept,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert place.strip() == str(site / "durable_pg" / "sql")
