@@ -5,7 +5,7 @@ alter table durable.audit_log enable row level security;
 alter table durable.audit_log force row level security;
 
 create policy refuse_owner on durable.audit_log for all to durable_owner
-using (durable.refuse_owner());
+using (tenant_id = durable.refuse_owner());
 
 create policy select_tenant on durable.audit_log for select to durable_operator
 using (tenant_id = durable.current_tenant());

@@ -87,7 +87,12 @@ begin
                     );
                 else
                     v_mark := case scan_message.format
-                        when 'adk' then durable.adk_mark(v_part)
+                        when 'adk' then case
+                            -- A type that marks a part outranks its keys.
+                            when coalesce(
+                                durable.openai_responses_mark(v_part, v_type), durable.anthropic_mark(v_part, v_type)
+                            ) is null then durable.adk_mark(v_part)
+                        end
                         when 'openai_responses' then durable.openai_responses_mark(v_part, v_type)
                         when 'anthropic' then durable.anthropic_mark(v_part, v_type)
                     end;

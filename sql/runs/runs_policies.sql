@@ -5,7 +5,7 @@ alter table durable.runs enable row level security;
 alter table durable.runs force row level security;
 
 create policy refuse_owner on durable.runs for all to durable_owner
-using (durable.refuse_owner());
+using (tenant_id = durable.refuse_owner());
 
 create policy select_own on durable.runs for select to durable_app, durable_engine
 using (tenant_id = durable.current_tenant() and user_id = durable.current_user_id());

@@ -47,6 +47,10 @@ begin
             start_run.invocation_id, v_generation, start_run.trigger, v_input
         )
         returning r.* into strict v_run;
+        -- An append under an older snapshot, which can't see this run, trips over the update.
+        update durable.sessions as s
+        set updated_at = v_run.started_at
+        where s.tenant_id = v_session.tenant_id and s.session_uid = v_session.session_uid;
         return durable.run_as_outcome(v_run, 'started');
     end if;
 

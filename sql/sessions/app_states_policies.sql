@@ -6,7 +6,7 @@ alter table durable.app_states enable row level security;
 alter table durable.app_states force row level security;
 
 create policy refuse_owner on durable.app_states for all to durable_owner
-using (durable.refuse_owner());
+using (tenant_id = durable.refuse_owner());
 
 create policy select_tenant on durable.app_states for select to durable_app, durable_operator, durable_engine
 using (tenant_id = durable.current_tenant());

@@ -25,6 +25,10 @@ as $$
 #variable_conflict use_column
 declare
     v_session durable.sessions;
+    v_content jsonb;
+    v_metadata jsonb;
+    v_tool_calls text[] := '{}';
+    v_says_something boolean := false;
     v_event durable.events;
     v_recorded durable.events;
     v_run durable.runs;
@@ -52,69 +56,63 @@ begin
     end if;
 
     -- The event as the database reads it, whatever the client claims of it. An empty name is no name.
-    select
+    v_content := durable.escape_json(append_event.content, 'content');
+    v_metadata := coalesce(durable.escape_object(append_event.metadata, 'metadata'), '{}');
+    if append_event.author = 'user' or durable.may_call_tools(v_content) then
+        select m.tool_calls, m.says_something into v_tool_calls, v_says_something
+        from durable.read_message(v_content) as m;
+    end if;
+    v_event := row(
         v_session.tenant_id,
         v_session.session_uid,
         v_session.last_seq + 1,
         nullif(append_event.event_id, ''),
         nullif(append_event.invocation_id, ''),
         append_event.author,
-        given.content,
-        coalesce(given.metadata, '{}'),
-        coalesce(append_event.occurred_at, given.now),
-        given.now,
+        v_content,
+        v_metadata,
+        append_event.occurred_at,
+        clock_timestamp(),
         v_session.user_id,
-        null,
+        null, -- attempt: the run's
         coalesce(append_event.author = 'user' and append_event.invocation_id <> '', false)
         and append_event.repeatable is not true
-        and message.says_something,
+        and v_says_something,
         append_event.repeatable is true,
         case when v_session.rewinds = 0 then 0 else durable.current_generation(v_session, append_event.invocation_id) end,
-        message.tool_calls,
+        v_tool_calls,
         coalesce(durable.check_tool_names(append_event.extra_tool_calls, 'extra_tool_calls'), '{}'),
-        null,
-        durable.content_digest(given.content),
-        null,
+        null, -- rewind_to: below
+        durable.content_digest(v_content),
+        null, -- hash: below, when all the rest is known
         1
-    into v_event
-    from (
-        select
-            durable.escape_json(append_event.content, 'content') as content,
-            durable.escape_object(append_event.metadata, 'metadata') as metadata,
-            clock_timestamp() as now
-        offset 0 -- evaluated once, not wherever a column is named
-    ) as given
-    cross join lateral durable.read_message(given.content) as message;
+    )::durable.events;
 
     -- Before any other check: a repeat of what is recorded stays harmless, whatever has happened since.
-    if v_event.opening or v_event.event_id is not null then
-        select recorded.* into v_recorded
-        from (
-            select e.*
-            from durable.events as e
-            where e.tenant_id = v_event.tenant_id and e.session_uid = v_event.session_uid and e.event_id = v_event.event_id
-            union all
-            select e.*
-            from durable.events as e
-            where v_event.opening
-                and e.opening
-                and e.tenant_id = v_event.tenant_id
-                and e.session_uid = v_event.session_uid
-                and e.invocation_id = v_event.invocation_id
-                and e.author = v_event.author
-                and e.generation = v_event.generation
-        ) as recorded
-        limit 1;
-        if found then
-            if v_recorded.content is distinct from v_event.content
-                or v_recorded.author <> v_event.author
-                or v_recorded.invocation_id is distinct from v_event.invocation_id
-                or v_recorded.generation <> v_event.generation
-            then
-                perform durable.refuse_repeat(v_event, v_recorded);
-            end if;
-            return (v_recorded.seq, v_recorded.event_id, v_session.revision, 'duplicate')::durable.appended_event;
+    if v_event.event_id is not null then
+        select e.* into v_recorded
+        from durable.events as e
+        where e.tenant_id = v_event.tenant_id and e.session_uid = v_event.session_uid and e.event_id = v_event.event_id;
+    end if;
+    if v_event.opening and v_recorded.seq is null then
+        select e.* into v_recorded
+        from durable.events as e
+        where e.tenant_id = v_event.tenant_id
+            and e.session_uid = v_event.session_uid
+            and e.invocation_id = v_event.invocation_id
+            and e.author = v_event.author
+            and e.generation = v_event.generation
+            and e.opening;
+    end if;
+    if v_recorded.seq is not null then
+        if v_recorded.content is distinct from v_event.content
+            or v_recorded.author <> v_event.author
+            or v_recorded.invocation_id is distinct from v_event.invocation_id
+            or v_recorded.generation <> v_event.generation
+        then
+            perform durable.refuse_repeat(v_event, v_recorded);
         end if;
+        return (v_recorded.seq, v_recorded.event_id, v_session.revision, 'duplicate')::durable.appended_event;
     end if;
 
     -- Settlement updates the session row, which this transaction holds: neither can miss the other.
@@ -135,6 +133,7 @@ begin
         v_event.rewind_to := durable.rewind_target(v_session, v_event.metadata);
     end if;
     v_event.event_id := coalesce(v_event.event_id, durable.new_uid()::text);
+    v_event.occurred_at := coalesce(v_event.occurred_at, v_event.recorded_at);
     v_event.attempt := v_run.attempt;
     v_event.hash := durable.event_hash(v_event, v_session.head_hash);
     insert into durable.events select (v_event).*;

@@ -42,4 +42,5 @@ $$;
 comment on function durable.refuse_append(durable.events, durable.sessions, durable.runs, integer, integer) is
 'Raises 55W03 for a settled run, 55W04 for a stale attempt, 55W02 for a stale revision.';
 
-revoke all on function durable.refuse_append(durable.events, durable.sessions, durable.runs, integer, integer) from public;
+revoke all on function durable.refuse_append(durable.events, durable.sessions, durable.runs, integer, integer)
+from public;

@@ -33,6 +33,8 @@ begin
             when v_event.seq <> events_checked + 1 then 'missing event'
             when v_event.hash_version <> 1 then 'unknown hash version'
             when v_event.content_digest <> durable.content_digest(v_event.content) then 'altered content'
+            -- No recorded event has such a time, and the hash has no form for it.
+            when not isfinite(v_event.occurred_at) or not isfinite(v_event.recorded_at) then 'altered event'
             when v_event.hash <> durable.event_hash(v_event, v_previous) then 'altered event'
         end;
         if problem is not null then
