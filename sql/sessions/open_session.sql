@@ -19,6 +19,7 @@ declare
     v_state constant jsonb := durable.escape_object(open_session.state, 'state');
     v_uid constant uuid := durable.new_uid();
     v_name constant text := coalesce(open_session.session_id, v_uid::text);
+    v_kept jsonb;
     v_session durable.sessions;
     v_outcome text := 'found';
 begin
@@ -33,40 +34,41 @@ begin
     end if;
     perform durable.check_key_size('tenant_id, user_id, app_name and session_id', v_tenant, v_user, open_session.app_name, v_name);
 
-    select s.* into v_session
-    from durable.sessions as s
-    where s.tenant_id = v_tenant and s.user_id = v_user
-        and s.app_name = open_session.app_name and s.session_id = v_name and s.closed_at is null;
+    if v_state is not null then
+        select coalesce(jsonb_object_agg(entry.key, entry.value), '{}') into v_kept
+        from jsonb_each(v_state) as entry (key, value)
+        where not starts_with(entry.key, 'temp:');
+    end if;
 
-    if not found then
+    -- Once, but for the rare round in which the session that stands in the way is closed before it is read back.
+    loop
+        select s.* into v_session
+        from durable.sessions as s
+        where s.tenant_id = v_tenant and s.user_id = v_user
+            and s.app_name = open_session.app_name and s.session_id = v_name and s.closed_at is null;
+        exit when found;
+
         insert into durable.app_states (tenant_id, app_name) values (v_tenant, open_session.app_name)
         on conflict (tenant_id, app_name) do nothing;
         insert into durable.user_states (tenant_id, user_id, app_name) values (v_tenant, v_user, open_session.app_name)
         on conflict (tenant_id, user_id, app_name) do nothing;
-
         insert into durable.sessions as s (tenant_id, session_uid, app_name, user_id, session_id, opened_with)
-        values (v_tenant, v_uid, open_session.app_name, v_user, v_name, v_state)
+        values (v_tenant, v_uid, open_session.app_name, v_user, v_name, v_kept)
         on conflict (tenant_id, user_id, app_name, session_id) where closed_at is null do nothing
         returning s.* into v_session;
-
         if found then
             v_outcome := 'created';
-            if v_state is not null then
+            if v_kept is not null then
                 update durable.sessions as s
-                set state = durable.merge_state(v_session, v_state)
+                set state = durable.merge_state(v_session, v_kept)
                 where s.tenant_id = v_tenant and s.session_uid = v_uid
                 returning s.* into strict v_session;
             end if;
-        else
-            -- Another caller opened it in the meantime; DO NOTHING returns no row, so read it back.
-            select s.* into strict v_session
-            from durable.sessions as s
-            where s.tenant_id = v_tenant and s.user_id = v_user
-                and s.app_name = open_session.app_name and s.session_id = v_name and s.closed_at is null;
+            exit;
         end if;
-    end if;
+    end loop;
 
-    if v_outcome = 'found' and v_state is not null and v_session.opened_with is distinct from v_state then
+    if v_outcome = 'found' and v_kept is not null and v_session.opened_with is distinct from v_kept then
         raise exception using
             errcode = '23W09',
             message = format('session %L is open already and was opened with another state', v_name),

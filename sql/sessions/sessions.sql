@@ -33,7 +33,7 @@ where closed_at is null;
 comment on table durable.sessions is
 'Conversations. The app reads its user''s own; functions write. Rows are never deleted by an application: closing hides them.';
 comment on column durable.sessions.opened_with is
-'The initial state as open_session got it: a repeated open with another one is refused, it would be lost.';
+'The initial state as open_session got it, but for temp: keys: a repeated open with another one is refused, not lost.';
 comment on column durable.sessions.revision is 'Grows by one with every append; a writer that expects another one is stale.';
 comment on column durable.sessions.last_seq is 'The seq of the newest event; gapless from 1.';
 comment on column durable.sessions.head_hash is 'The hash of the newest event: a cut tail shows.';
