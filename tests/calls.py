@@ -1,4 +1,4 @@
-"""Calls of the SQL interface by name: `call(app, "append_event", session_uid=uid, author="user", content=text("hi"))`."""
+"""Calls of the SQL interface by name: `call(app, "append_event", session_uid=uid, author="user")`."""
 
 from typing import Any
 from uuid import UUID
@@ -38,12 +38,16 @@ def append(connection: Connection, session: UUID, author: str = "agent", content
     return call(connection, "append_event", session_uid=session, author=author, content=content, **more)
 
 
-def say(connection: Connection, session: UUID, words: str = "hello", invocation: str | None = "inv-1", **more: Any) -> DictRow:
+def say(
+    connection: Connection, session: UUID, words: str = "hello", invocation: str | None = "inv-1", **more: Any
+) -> DictRow:
     """Append a user's text."""
     return append(connection, session, "user", said(words), invocation_id=invocation, **more)
 
 
-def use_tool(connection: Connection, session: UUID, tool: str, invocation: str | None = "inv-1", **more: Any) -> DictRow:
+def use_tool(
+    connection: Connection, session: UUID, tool: str, invocation: str | None = "inv-1", **more: Any
+) -> DictRow:
     """Append the model's call of a tool."""
     return append(connection, session, "agent", tool_call(tool), invocation_id=invocation, **more)
 

@@ -1,7 +1,7 @@
-"""A database that tests share, each with tenants of its own: making a database for every test takes most of its time."""
+"""A database that tests share, each with tenants of its own: making one for every test would take most of the time."""
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 
@@ -36,11 +36,15 @@ class Rented(Database):
         """Give the connection's transaction an identity."""
         connection.execute("select durable.act_as(%s, %s)", (self.tenant(tenant), user))
 
-    def _front(self, login: str, tenant: str | None, user: str | None) -> AbstractContextManager[Connection]:
-        return super()._front(login, tenant and self.tenant(tenant), user)
+    @contextmanager
+    def _front(self, login: str, tenant: str | None, user: str | None) -> Iterator[Connection]:
+        with super()._front(login, tenant and self.tenant(tenant), user) as connection:
+            yield connection
 
-    def _behind(self, role: str, tenant: str | None, user: str | None) -> AbstractContextManager[Connection]:
-        return super()._behind(role, tenant and self.tenant(tenant), user)
+    @contextmanager
+    def _behind(self, role: str, tenant: str | None, user: str | None) -> Iterator[Connection]:
+        with super()._behind(role, tenant and self.tenant(tenant), user) as connection:
+            yield connection
 
 
 def stored(db: Rented, table: str) -> list[DictRow]:

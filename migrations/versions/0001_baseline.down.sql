@@ -98,6 +98,8 @@ drop function durable.check_tool_names;
 drop function durable.unescape_json;
 drop function durable.escape_object;
 drop function durable.escape_json;
+drop function durable.escape_rare_json;
+drop function durable.refuse_json;
 drop function durable.json_fault_path;
 drop function durable.escape_text;
 drop domain durable.digest;

@@ -845,6 +845,13 @@ declare
 begin
     v_text := regexp_replace(v_text, v_even || '[fF]{3}[eE]', v_group_1 || v_mark, 'g');
     v_text := replace(v_text, v_mark, v_mark || 'fffe');
+    if strpos(v_text, v_slash) = 0 then
+        -- No escaped backslash anywhere: NULs, by far the most common guests, need no look at what goes before.
+        v_text := replace(v_text, chr(92) || 'u0000', v_mark || '0000');
+    end if;
+    if v_text !~* (v_slash || 'u(0000|d)') then
+        return v_text;
+    end if;
     -- Whole pairs step aside, so that the surrogates left over are the lone ones. A raw control character can't occur in
     -- JSON, so chr(1) is free as a mark in between.
     v_text := regexp_replace(
@@ -914,10 +921,57 @@ comment on function durable.json_fault_path(json, text) is
 revoke all on function durable.json_fault_path(json, text) from public;
 grant execute on function durable.json_fault_path(json, text) to
 durable_app, durable_operator, durable_engine, durable_steward;
+--! sql/formats/refuse_json.sql
+-- Raises 22W02 for a JSON value that jsonb can't hold, naming the path of the part at fault.
+set local role durable_owner;
+
+create or replace function durable.refuse_json(value json, field text, reason text)
+returns void
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+    raise exception using
+        errcode = '22W02',
+        message = format('%s can''t be stored exactly', durable.json_fault_path(refuse_json.value, refuse_json.field)),
+        detail = refuse_json.reason,
+        hint = 'Send the value as a string, or leave it out.',
+        schema = 'durable',
+        column = refuse_json.field;
+end
+$$;
+
+comment on function durable.refuse_json(json, text, text) is 'Raises 22W02 with the path of the first member that jsonb refuses.';
+
+revoke all on function durable.refuse_json(json, text, text) from public;
+grant execute on function durable.refuse_json(json, text, text) to
+durable_app, durable_operator, durable_engine, durable_steward;
+--! sql/formats/escape_rare_json.sql
+-- escape_json for the values that do need the escape.
+set local role durable_owner;
+
+create or replace function durable.escape_rare_json(value json, field text)
+returns jsonb
+language plpgsql immutable strict
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+    return durable.escape_text(escape_rare_json.value::text)::jsonb;
+exception
+    when numeric_value_out_of_range then
+        perform durable.refuse_json(escape_rare_json.value, escape_rare_json.field, sqlerrm);
+end
+$$;
+
+comment on function durable.escape_rare_json(json, text) is 'The stored form of a JSON value that holds NUL, a lone surrogate or U+FFFE. Raises 22W02.';
+
+revoke all on function durable.escape_rare_json(json, text) from public;
+grant execute on function durable.escape_rare_json(json, text) to
+durable_app, durable_operator, durable_engine, durable_steward;
 --! sql/formats/escape_json.sql
 -- JSON as a caller sends it -> jsonb as it is stored. NUL and lone surrogates, which jsonb can't hold and tools do
 -- return, are kept by the reversible escape of escape_text; unescape_json is the inverse. What can't be kept is refused
--- (22W02).
+-- (22W02). Postgres is asked first: almost every value needs no escape, and whole surrogate pairs it reads itself.
 set local role durable_owner;
 
 create or replace function durable.escape_json(value json, field text)
@@ -926,26 +980,25 @@ language plpgsql immutable strict
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-    -- Almost every value has neither the escape's mark nor a backslash and a u.
-    if strpos(escape_json.value::text, chr(65534)) = 0 and strpos(escape_json.value::text, chr(92) || 'u') = 0 then
+    -- Only the escape's own mark, U+FFFE, has to be looked for: Postgres would take it as it is.
+    if strpos(escape_json.value::text, chr(65534)) = 0
+        and (strpos(escape_json.value::text, chr(92) || 'u') = 0 or escape_json.value::text !~* (repeat(chr(92), 2) || 'ufffe'))
+    then
         return escape_json.value::text::jsonb;
     end if;
-    return durable.escape_text(escape_json.value::text)::jsonb;
+    return durable.escape_rare_json(escape_json.value, escape_json.field);
 exception
+    -- U+0000, and half a surrogate pair.
+    when untranslatable_character or invalid_text_representation then
+        return durable.escape_rare_json(escape_json.value, escape_json.field);
+    when numeric_value_out_of_range then
+        perform durable.refuse_json(escape_json.value, escape_json.field, sqlerrm);
     when statement_too_complex or program_limit_exceeded then
         raise exception using
             errcode = '22W02',
-            message = format('%s is nested too deep or too large to be stored: %s', escape_json.field, sqlerrm),
-            detail = format('path %s', escape_json.field),
-            hint = 'Store the large part elsewhere and refer to it.',
-            schema = 'durable',
-            column = escape_json.field;
-    when numeric_value_out_of_range or untranslatable_character then
-        raise exception using
-            errcode = '22W02',
-            message = format('%s can''t be stored exactly', durable.json_fault_path(escape_json.value, escape_json.field)),
+            message = format('%s is nested too deep or too large to be stored', escape_json.field),
             detail = sqlerrm,
-            hint = 'Send the value as a string, or leave it out.',
+            hint = 'Store the large part elsewhere and refer to it.',
             schema = 'durable',
             column = escape_json.field;
 end
@@ -1088,7 +1141,7 @@ create or replace function durable.scan_message(
 )
 language plpgsql immutable parallel safe
 set search_path = pg_catalog, pg_temp
-as $function$
+as $$
 declare
     v_list jsonb;
     v_item jsonb;
@@ -1197,7 +1250,7 @@ begin
         end if;
     end loop;
 end
-$function$;
+$$;
 
 comment on function durable.scan_message(jsonb, text) is
 'Tool calls by name, in order, results and other parts of a message, as one format sees it or all four (null).';
@@ -1298,12 +1351,12 @@ set local role durable_owner;
 create or replace function durable.openai_chat_calls(message jsonb) returns text[]
 language plpgsql immutable parallel safe
 set search_path = pg_catalog, pg_temp
-as $function$
+as $$
 declare
     v_calls jsonb := openai_chat_calls.message -> 'tool_calls';
     v_call jsonb;
     v_name text;
-    v_names text[] := '{}';
+    v_names text[] := '{}'::text[];
     v_in_blocks jsonb;
 begin
     if v_calls in ('null', 'false', '""', '{}') then
@@ -1340,7 +1393,7 @@ begin
     end if;
     return v_names;
 end
-$function$;
+$$;
 
 comment on function durable.openai_chat_calls(jsonb) is
 'The tools an OpenAI chat message calls, in order, but for those that its content blocks hold too (same id and name).';
@@ -1420,7 +1473,7 @@ create or replace function durable.read_message(
 )
 language plpgsql immutable parallel safe
 set search_path = pg_catalog, pg_temp
-as $function$
+as $$
 declare
     v_scan record;
 begin
@@ -1438,7 +1491,7 @@ begin
         says_something := v_scan.others > 0 or cardinality(v_scan.tool_calls) > 0;
     end if;
 end
-$function$;
+$$;
 
 comment on function durable.read_message(jsonb) is
 'The tools a message calls, by name in order, and whether some part is neither a function response nor a tool result.';
@@ -1910,19 +1963,28 @@ create or replace function durable.split_state(
 language sql immutable parallel safe
 begin atomic
     select
+        -- json_object_agg: jsonb_object_agg takes time with the square of what a value holds.
         coalesce(
-            jsonb_object_agg(entry.key, entry.value) filter (
-                where not starts_with(entry.key, 'app:')
-                    and not starts_with(entry.key, 'user:')
-                    and not starts_with(entry.key, 'temp:')
-            ),
+            (
+                json_object_agg(entry.key, entry.value) filter (
+                    where not starts_with(entry.key, 'app:')
+                        and not starts_with(entry.key, 'user:')
+                        and not starts_with(entry.key, 'temp:')
+                )
+            )::jsonb,
             '{}'
         ),
         coalesce(
-            jsonb_object_agg(substr(entry.key, 5), entry.value) filter (where starts_with(entry.key, 'app:')), '{}'
+            (
+                json_object_agg(substr(entry.key, 5), entry.value) filter (where starts_with(entry.key, 'app:'))
+            )::jsonb,
+            '{}'
         ),
         coalesce(
-            jsonb_object_agg(substr(entry.key, 6), entry.value) filter (where starts_with(entry.key, 'user:')), '{}'
+            (
+                json_object_agg(substr(entry.key, 6), entry.value) filter (where starts_with(entry.key, 'user:'))
+            )::jsonb,
+            '{}'
         )
     from jsonb_each(split_state.delta) as entry (key, value);
 end;
@@ -2001,7 +2063,7 @@ begin
     perform durable.check_key_size('tenant_id, user_id, app_name and session_id', v_tenant, v_user, open_session.app_name, v_name);
 
     if v_state is not null then
-        select coalesce(jsonb_object_agg(entry.key, entry.value), '{}') into v_kept
+        select coalesce(json_object_agg(entry.key, entry.value)::jsonb, '{}') into v_kept
         from jsonb_each(v_state) as entry (key, value)
         where not starts_with(entry.key, 'temp:');
     end if;
@@ -2156,12 +2218,13 @@ begin
         perform durable.refuse_identifier('app_name', v_app);
     end if;
 
-    select jsonb_object_agg('user:' || entry.key, entry.value) into v_user_part
+    -- json_object_agg: jsonb_object_agg takes time with the square of what a value holds.
+    select json_object_agg('user:' || entry.key, entry.value)::jsonb into v_user_part
     from durable.user_states as u
     cross join jsonb_each(u.state) as entry (key, value)
     where u.tenant_id = v_tenant and u.user_id = v_user and u.app_name = v_app;
 
-    select jsonb_object_agg('app:' || entry.key, entry.value) into v_app_part
+    select json_object_agg('app:' || entry.key, entry.value)::jsonb into v_app_part
     from durable.app_states as a
     cross join jsonb_each(a.state) as entry (key, value)
     where a.tenant_id = v_tenant and a.app_name = v_app;
@@ -2216,8 +2279,9 @@ begin
             event.author,
             encode(durable.content_digest(event.content), 'hex'),
             encode(durable.content_digest(event.metadata), 'hex'),
-            (extract(epoch from event.occurred_at) * 1000000)::bigint,
-            (extract(epoch from event.recorded_at) * 1000000)::bigint,
+            -- numeric: the last times that timestamptz holds don't fit in bigint.
+            (extract(epoch from event.occurred_at) * 1000000)::numeric(20, 0),
+            (extract(epoch from event.recorded_at) * 1000000)::numeric(20, 0),
             event.attempt,
             event.opening,
             event.repeatable,
@@ -2239,29 +2303,49 @@ revoke all on function durable.event_hash(durable.events, bytea) from public;
 grant execute on function durable.event_hash(durable.events, bytea) to
 durable_app, durable_operator, durable_auditor, durable_engine;
 --! sql/sessions/is_rewound.sql
--- Says whether a later rewind has taken an event back.
+-- Says whether a rewind has taken an event back. Walks the rewinds from the newest backward, as ADK does: each one that
+-- is still standing removes all from its target on, earlier rewinds included, and the walk goes on before the target.
 set local role durable_owner;
 
 create or replace function durable.is_rewound(session durable.sessions, seq integer)
 returns boolean
-language sql stable
-return exists (
-    select
-    from durable.events as r
-    where r.tenant_id = (is_rewound.session).tenant_id
-        and r.session_uid = (is_rewound.session).session_uid
-        and r.seq > is_rewound.seq
-        and r.rewind_to <= is_rewound.seq
-);
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_rewind record;
+    v_before integer := (is_rewound.session).last_seq + 1;
+begin
+    for v_rewind in
+        select e.seq, e.rewind_to
+        from durable.events as e
+        where e.tenant_id = (is_rewound.session).tenant_id
+            and e.session_uid = (is_rewound.session).session_uid
+            and e.rewind_to is not null
+            and e.seq > is_rewound.seq
+        order by e.seq desc
+    loop
+        if v_rewind.seq < v_before then
+            if v_rewind.rewind_to <= is_rewound.seq then
+                return true;
+            end if;
+            v_before := v_rewind.rewind_to;
+        end if;
+    end loop;
+    return false;
+end
+$$;
 
-comment on function durable.is_rewound(durable.sessions, integer) is 'True when a rewind after this seq reaches back to it or beyond.';
+comment on function durable.is_rewound(durable.sessions, integer) is
+'True when a later rewind, not taken back itself, reaches back to this seq or beyond.';
 
 revoke all on function durable.is_rewound(durable.sessions, integer) from public;
 grant execute on function durable.is_rewound(durable.sessions, integer) to
 durable_app, durable_operator, durable_auditor, durable_engine;
 --! sql/sessions/current_generation.sql
--- How many rewinds have removed the opening message of this invocation: the generation that its next event and its run
--- belong to. A rewound turn can so be said again, and what was rewound stays in the log.
+-- The generation that the next event of an invocation and its run belong to: that of the opening message which stands,
+-- or one more than the last when rewinds have removed them all. A rewound turn can so be said again, and what was
+-- rewound stays in the log.
 set local role durable_owner;
 
 create or replace function durable.current_generation(session durable.sessions, invocation_id text)
@@ -2270,39 +2354,41 @@ language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-    v_seq integer;
-    v_generation integer;
+    v_said record;
+    v_next integer := 0;
 begin
-    if (current_generation.session).rewinds = 0 or current_generation.invocation_id is null then
+    if (current_generation.session).rewinds = 0 then
         return 0;
     end if;
-    select e.seq, e.generation into v_seq, v_generation
-    from durable.events as e
-    where e.tenant_id = (current_generation.session).tenant_id
-        and e.session_uid = (current_generation.session).session_uid
-        and e.invocation_id = current_generation.invocation_id
-        and e.opening
-    order by e.generation desc
-    limit 1;
-    if not found then
-        return 0;
-    end if;
-    if durable.is_rewound(current_generation.session, v_seq) then
-        return v_generation + 1;
-    end if;
-    return v_generation;
+    for v_said in
+        -- A generation without an opening message is known by its first event.
+        select e.generation, coalesce(min(e.seq) filter (where e.opening), min(e.seq)) as seq
+        from durable.events as e
+        where e.tenant_id = (current_generation.session).tenant_id
+            and e.session_uid = (current_generation.session).session_uid
+            and e.invocation_id = current_generation.invocation_id
+        group by e.generation
+        order by e.generation desc
+    loop
+        if not durable.is_rewound(current_generation.session, v_said.seq) then
+            return v_said.generation;
+        end if;
+        v_next := greatest(v_next, v_said.generation + 1);
+    end loop;
+    return v_next;
 end
 $$;
 
 comment on function durable.current_generation(durable.sessions, text) is
-'The generation an invocation is in: 0, and one more for each rewind that removed its opening message.';
+'The generation an invocation is in: 0, and one more each time that a rewind removed its opening message.';
 
 revoke all on function durable.current_generation(durable.sessions, text) from public;
 grant execute on function durable.current_generation(durable.sessions, text) to
 durable_app, durable_operator, durable_auditor, durable_engine;
 --! sql/sessions/rewind_target.sql
--- Where a rewind event reaches back to. ADK puts the invocation to rewind before into the event's actions; callers of
--- other frameworks may use the same key. Refuses (22W04) a rewind to what is not there: it would remove nothing.
+-- Where a rewind event reaches back to: the first event of the invocation that ADK puts into the event's actions;
+-- callers of other frameworks may use the same key. Refuses (22W04) a rewind to what the session does not hold, and
+-- (55W08) one that would take back a run while it executes: what it still records would belong to nobody.
 set local role durable_owner;
 
 create or replace function durable.rewind_target(session durable.sessions, metadata jsonb)
@@ -2317,6 +2403,7 @@ declare
     );
     v_invocation text;
     v_seq integer;
+    v_running text;
 begin
     if jsonb_typeof(v_named) is distinct from 'string' or v_named = '""' then
         return null;
@@ -2326,24 +2413,48 @@ begin
     from durable.events as e
     where e.tenant_id = (rewind_target.session).tenant_id
         and e.session_uid = (rewind_target.session).session_uid
-        and e.invocation_id = v_invocation
-        and not durable.is_rewound(rewind_target.session, e.seq);
+        and e.invocation_id = v_invocation;
     if v_seq is null then
         raise exception using
             errcode = '22W04',
             message = format('the rewind names invocation %L, of which this session holds nothing', left(v_invocation, 512)),
             detail = 'metadata.actions.rewind_before_invocation_id',
-            hint = 'Name an invocation of this session that has not been rewound already.',
+            hint = 'Name an invocation of this session.',
             schema = 'durable',
             table = 'events',
             column = 'metadata';
+    end if;
+
+    select r.invocation_id into v_running
+    from durable.runs as r
+    where r.tenant_id = (rewind_target.session).tenant_id
+        and r.session_uid = (rewind_target.session).session_uid
+        and r.settled_at is null
+        and exists (
+            select
+            from durable.events as e
+            where e.tenant_id = r.tenant_id
+                and e.session_uid = r.session_uid
+                and e.invocation_id = r.invocation_id
+                and e.generation = r.generation
+                and e.seq >= v_seq
+        )
+    limit 1;
+    if found then
+        raise exception using
+            errcode = '55W08',
+            message = format('the rewind would take back invocation %L, whose run is executing', v_running),
+            detail = format('it reaches back to seq %s', v_seq),
+            hint = 'Settle that run first, as cancelled if it is called off; then rewind.',
+            schema = 'durable',
+            table = 'runs';
     end if;
     return v_seq;
 end
 $$;
 
 comment on function durable.rewind_target(durable.sessions, jsonb) is
-'The first seq that metadata.actions.rewind_before_invocation_id takes back; NULL when the event is no rewind. Raises 22W04.';
+'The first seq that metadata.actions.rewind_before_invocation_id takes back; NULL when the event is no rewind. Raises 22W04, 55W08.';
 
 revoke all on function durable.rewind_target(durable.sessions, jsonb) from public;
 grant execute on function durable.rewind_target(durable.sessions, jsonb) to durable_engine;
@@ -2356,6 +2467,20 @@ returns void
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
+declare
+    v_differs constant text := coalesce(
+        nullif(
+            concat_ws(
+                ', ',
+                case when recorded.content is distinct from event.content then 'content' end,
+                case when recorded.author <> event.author then 'author' end,
+                case when recorded.invocation_id is distinct from event.invocation_id then 'invocation_id' end,
+                case when not recorded.extra_tool_calls @> event.extra_tool_calls then 'extra_tool_calls' end
+            ),
+            ''
+        ),
+        'nothing, but it was rewound'
+    );
 begin
     if recorded.event_id = event.event_id then
         raise exception using
@@ -2363,16 +2488,9 @@ begin
             message = format('another event is recorded as %L', event.event_id),
             detail = format(
                 'recorded: seq %s by %L in invocation %L; it differs in %s',
-                recorded.seq, recorded.author, recorded.invocation_id,
-                concat_ws(
-                    ', ',
-                    case when recorded.content is distinct from event.content then 'content' end,
-                    case when recorded.author <> event.author then 'author' end,
-                    case when recorded.invocation_id is distinct from event.invocation_id then 'invocation_id' end,
-                    case when recorded.generation <> event.generation then 'generation (it was rewound)' end
-                )
+                recorded.seq, recorded.author, recorded.invocation_id, v_differs
             ),
-            hint = 'Give a new event its own event_id, or none; repeat an event with equal content.',
+            hint = 'Give a new event its own event_id, or none; repeat an event as it was.',
             schema = 'durable',
             table = 'events',
             constraint = 'events_event_id_once';
@@ -2380,7 +2498,9 @@ begin
     raise exception using
         errcode = '23W06',
         message = format('invocation %L was opened with another message', event.invocation_id),
-        detail = format('the opening message is seq %s, event_id %L', recorded.seq, recorded.event_id),
+        detail = format(
+            'the opening message is seq %s, event_id %L; it differs in %s', recorded.seq, recorded.event_id, v_differs
+        ),
         hint = 'A new turn gets a new invocation_id; a retry repeats the message as it was; further user texts of one invocation are appended with repeatable => true.',
         schema = 'durable',
         table = 'events',
@@ -2510,7 +2630,7 @@ declare
     v_session durable.sessions;
     v_content jsonb;
     v_metadata jsonb;
-    v_tool_calls text[] := '{}';
+    v_tool_calls text[] := '{}'::text[];
     v_says_something boolean := false;
     v_event durable.events;
     v_recorded durable.events;
@@ -2591,7 +2711,8 @@ begin
         if v_recorded.content is distinct from v_event.content
             or v_recorded.author <> v_event.author
             or v_recorded.invocation_id is distinct from v_event.invocation_id
-            or v_recorded.generation <> v_event.generation
+            or not v_recorded.extra_tool_calls @> v_event.extra_tool_calls
+            or (v_session.rewinds > 0 and durable.is_rewound(v_session, v_recorded.seq))
         then
             perform durable.refuse_repeat(v_event, v_recorded);
         end if;
@@ -2638,7 +2759,7 @@ end
 $$;
 
 comment on function durable.append_event(text, uuid, text, json, text, text, json, json, timestamptz, boolean, text[], integer, integer) is
-'Appends an event; outcome appended, or duplicate when it is recorded already (then nothing is written, state_delta included). Raises 22W01, 22W02, 22W03, 22W04, 23W05, 23W06, 42W01, 42W02, 42W04, 55W01, 55W02, 55W03, 55W04.';
+'Appends an event; outcome appended, or duplicate when it is recorded already (then nothing is written, state_delta included). Raises 22W01, 22W02, 22W03, 22W04, 23W05, 23W06, 42W01, 42W02, 42W04, 55W01, 55W02, 55W03, 55W04, 55W08.';
 
 revoke all on function
 durable.append_event(text, uuid, text, json, text, text, json, json, timestamptz, boolean, text[], integer, integer)
@@ -2953,7 +3074,8 @@ grant execute on function durable.recorded_tools(durable.runs) to
 durable_app, durable_operator, durable_auditor, durable_engine;
 --! sql/runs/lock_run.sql
 -- Takes the locks of a settlement in their order: the session row, by an update that an append under an older snapshot
--- trips over, then the run row. Closed sessions too: a run that was executing may still say how it ended.
+-- trips over, then the run row. A settled run never changes and needs no lock. Closed sessions too: a run that was
+-- executing may still say how it ended.
 set local role durable_engine;
 
 create or replace function durable.lock_run(run_uid uuid)
@@ -2967,6 +3089,8 @@ begin
     select r.* into v_run from durable.runs as r where r.run_uid = lock_run.run_uid;
     if not found then
         perform durable.refuse_run(lock_run.run_uid);
+    elsif v_run.settled_at is not null then
+        return v_run;
     end if;
     update durable.sessions as s
     set updated_at = clock_timestamp()
@@ -3286,17 +3410,20 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_run durable.runs;
+    v_recorded text[];
 begin
     if replay_verdict.me is not null then
         perform durable.check_me(replay_verdict.me);
     end if;
     perform durable.check_isolation('replay_verdict');
     v_run := durable.find_run(replay_verdict.run_uid);
-    tools := coalesce(v_run.tools_executed, durable.recorded_tools(v_run), '{}');
+    v_recorded := durable.recorded_tools(v_run);
+    tools := coalesce(v_run.tools_executed, v_recorded, '{}');
     reason := case
         when v_run.settled_at is null then 'not_settled'
         when v_run.status = 'succeeded' then 'succeeded'
-        when v_run.tools_executed is null then 'unknown'
+        -- Nobody's word counts without a history: nothing is recorded, or it is gone.
+        when v_run.tools_executed is null or v_recorded is null then 'unknown'
         when cardinality(v_run.tools_executed) > 0 then 'tools_executed'
         else 'nothing_executed'
     end;

@@ -1,6 +1,6 @@
 -- JSON as a caller sends it -> jsonb as it is stored. NUL and lone surrogates, which jsonb can't hold and tools do
 -- return, are kept by the reversible escape of escape_text; unescape_json is the inverse. What can't be kept is refused
--- (22W02).
+-- (22W02). Postgres is asked first: almost every value needs no escape, and whole surrogate pairs it reads itself.
 set local role durable_owner;
 
 create or replace function durable.escape_json(value json, field text)
@@ -9,26 +9,25 @@ language plpgsql immutable strict
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-    -- Almost every value has neither the escape's mark nor a backslash and a u.
-    if strpos(escape_json.value::text, chr(65534)) = 0 and strpos(escape_json.value::text, chr(92) || 'u') = 0 then
+    -- Only the escape's own mark, U+FFFE, has to be looked for: Postgres would take it as it is.
+    if strpos(escape_json.value::text, chr(65534)) = 0
+        and (strpos(escape_json.value::text, chr(92) || 'u') = 0 or escape_json.value::text !~* (repeat(chr(92), 2) || 'ufffe'))
+    then
         return escape_json.value::text::jsonb;
     end if;
-    return durable.escape_text(escape_json.value::text)::jsonb;
+    return durable.escape_rare_json(escape_json.value, escape_json.field);
 exception
+    -- U+0000, and half a surrogate pair.
+    when untranslatable_character or invalid_text_representation then
+        return durable.escape_rare_json(escape_json.value, escape_json.field);
+    when numeric_value_out_of_range then
+        perform durable.refuse_json(escape_json.value, escape_json.field, sqlerrm);
     when statement_too_complex or program_limit_exceeded then
         raise exception using
             errcode = '22W02',
-            message = format('%s is nested too deep or too large to be stored: %s', escape_json.field, sqlerrm),
-            detail = format('path %s', escape_json.field),
-            hint = 'Store the large part elsewhere and refer to it.',
-            schema = 'durable',
-            column = escape_json.field;
-    when numeric_value_out_of_range or untranslatable_character then
-        raise exception using
-            errcode = '22W02',
-            message = format('%s can''t be stored exactly', durable.json_fault_path(escape_json.value, escape_json.field)),
+            message = format('%s is nested too deep or too large to be stored', escape_json.field),
             detail = sqlerrm,
-            hint = 'Send the value as a string, or leave it out.',
+            hint = 'Store the large part elsewhere and refer to it.',
             schema = 'durable',
             column = escape_json.field;
 end

@@ -20,6 +20,13 @@ declare
 begin
     v_text := regexp_replace(v_text, v_even || '[fF]{3}[eE]', v_group_1 || v_mark, 'g');
     v_text := replace(v_text, v_mark, v_mark || 'fffe');
+    if strpos(v_text, v_slash) = 0 then
+        -- No escaped backslash anywhere: NULs, by far the most common guests, need no look at what goes before.
+        v_text := replace(v_text, chr(92) || 'u0000', v_mark || '0000');
+    end if;
+    if v_text !~* (v_slash || 'u(0000|d)') then
+        return v_text;
+    end if;
     -- Whole pairs step aside, so that the surrogates left over are the lone ones. A raw control character can't occur in
     -- JSON, so chr(1) is free as a mark in between.
     v_text := regexp_replace(

@@ -5,12 +5,12 @@ set local role durable_owner;
 create or replace function durable.openai_chat_calls(message jsonb) returns text[]
 language plpgsql immutable parallel safe
 set search_path = pg_catalog, pg_temp
-as $function$
+as $$
 declare
     v_calls jsonb := openai_chat_calls.message -> 'tool_calls';
     v_call jsonb;
     v_name text;
-    v_names text[] := '{}';
+    v_names text[] := '{}'::text[];
     v_in_blocks jsonb;
 begin
     if v_calls in ('null', 'false', '""', '{}') then
@@ -47,7 +47,7 @@ begin
     end if;
     return v_names;
 end
-$function$;
+$$;
 
 comment on function durable.openai_chat_calls(jsonb) is
 'The tools an OpenAI chat message calls, in order, but for those that its content blocks hold too (same id and name).';

@@ -7,7 +7,7 @@ create or replace function durable.read_message(
 )
 language plpgsql immutable parallel safe
 set search_path = pg_catalog, pg_temp
-as $function$
+as $$
 declare
     v_scan record;
 begin
@@ -25,7 +25,7 @@ begin
         says_something := v_scan.others > 0 or cardinality(v_scan.tool_calls) > 0;
     end if;
 end
-$function$;
+$$;
 
 comment on function durable.read_message(jsonb) is
 'The tools a message calls, by name in order, and whether some part is neither a function response nor a tool result.';

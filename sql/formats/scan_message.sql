@@ -8,7 +8,7 @@ create or replace function durable.scan_message(
 )
 language plpgsql immutable parallel safe
 set search_path = pg_catalog, pg_temp
-as $function$
+as $$
 declare
     v_list jsonb;
     v_item jsonb;
@@ -117,7 +117,7 @@ begin
         end if;
     end loop;
 end
-$function$;
+$$;
 
 comment on function durable.scan_message(jsonb, text) is
 'Tool calls by name, in order, results and other parts of a message, as one format sees it or all four (null).';

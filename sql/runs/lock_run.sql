@@ -1,5 +1,6 @@
 -- Takes the locks of a settlement in their order: the session row, by an update that an append under an older snapshot
--- trips over, then the run row. Closed sessions too: a run that was executing may still say how it ended.
+-- trips over, then the run row. A settled run never changes and needs no lock. Closed sessions too: a run that was
+-- executing may still say how it ended.
 set local role durable_engine;
 
 create or replace function durable.lock_run(run_uid uuid)
@@ -13,6 +14,8 @@ begin
     select r.* into v_run from durable.runs as r where r.run_uid = lock_run.run_uid;
     if not found then
         perform durable.refuse_run(lock_run.run_uid);
+    elsif v_run.settled_at is not null then
+        return v_run;
     end if;
     update durable.sessions as s
     set updated_at = clock_timestamp()

@@ -14,17 +14,20 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_run durable.runs;
+    v_recorded text[];
 begin
     if replay_verdict.me is not null then
         perform durable.check_me(replay_verdict.me);
     end if;
     perform durable.check_isolation('replay_verdict');
     v_run := durable.find_run(replay_verdict.run_uid);
-    tools := coalesce(v_run.tools_executed, durable.recorded_tools(v_run), '{}');
+    v_recorded := durable.recorded_tools(v_run);
+    tools := coalesce(v_run.tools_executed, v_recorded, '{}');
     reason := case
         when v_run.settled_at is null then 'not_settled'
         when v_run.status = 'succeeded' then 'succeeded'
-        when v_run.tools_executed is null then 'unknown'
+        -- Nobody's word counts without a history: nothing is recorded, or it is gone.
+        when v_run.tools_executed is null or v_recorded is null then 'unknown'
         when cardinality(v_run.tools_executed) > 0 then 'tools_executed'
         else 'nothing_executed'
     end;

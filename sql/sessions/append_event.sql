@@ -27,7 +27,7 @@ declare
     v_session durable.sessions;
     v_content jsonb;
     v_metadata jsonb;
-    v_tool_calls text[] := '{}';
+    v_tool_calls text[] := '{}'::text[];
     v_says_something boolean := false;
     v_event durable.events;
     v_recorded durable.events;
@@ -108,7 +108,8 @@ begin
         if v_recorded.content is distinct from v_event.content
             or v_recorded.author <> v_event.author
             or v_recorded.invocation_id is distinct from v_event.invocation_id
-            or v_recorded.generation <> v_event.generation
+            or not v_recorded.extra_tool_calls @> v_event.extra_tool_calls
+            or (v_session.rewinds > 0 and durable.is_rewound(v_session, v_recorded.seq))
         then
             perform durable.refuse_repeat(v_event, v_recorded);
         end if;
@@ -155,7 +156,7 @@ end
 $$;
 
 comment on function durable.append_event(text, uuid, text, json, text, text, json, json, timestamptz, boolean, text[], integer, integer) is
-'Appends an event; outcome appended, or duplicate when it is recorded already (then nothing is written, state_delta included). Raises 22W01, 22W02, 22W03, 22W04, 23W05, 23W06, 42W01, 42W02, 42W04, 55W01, 55W02, 55W03, 55W04.';
+'Appends an event; outcome appended, or duplicate when it is recorded already (then nothing is written, state_delta included). Raises 22W01, 22W02, 22W03, 22W04, 23W05, 23W06, 42W01, 42W02, 42W04, 55W01, 55W02, 55W03, 55W04, 55W08.';
 
 revoke all on function
 durable.append_event(text, uuid, text, json, text, text, json, json, timestamptz, boolean, text[], integer, integer)

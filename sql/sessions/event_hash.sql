@@ -21,8 +21,9 @@ begin
             event.author,
             encode(durable.content_digest(event.content), 'hex'),
             encode(durable.content_digest(event.metadata), 'hex'),
-            (extract(epoch from event.occurred_at) * 1000000)::bigint,
-            (extract(epoch from event.recorded_at) * 1000000)::bigint,
+            -- numeric: the last times that timestamptz holds don't fit in bigint.
+            (extract(epoch from event.occurred_at) * 1000000)::numeric(20, 0),
+            (extract(epoch from event.recorded_at) * 1000000)::numeric(20, 0),
             event.attempt,
             event.opening,
             event.repeatable,

@@ -35,7 +35,7 @@ begin
     perform durable.check_key_size('tenant_id, user_id, app_name and session_id', v_tenant, v_user, open_session.app_name, v_name);
 
     if v_state is not null then
-        select coalesce(jsonb_object_agg(entry.key, entry.value), '{}') into v_kept
+        select coalesce(json_object_agg(entry.key, entry.value)::jsonb, '{}') into v_kept
         from jsonb_each(v_state) as entry (key, value)
         where not starts_with(entry.key, 'temp:');
     end if;

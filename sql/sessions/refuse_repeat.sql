@@ -6,6 +6,20 @@ returns void
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
+declare
+    v_differs constant text := coalesce(
+        nullif(
+            concat_ws(
+                ', ',
+                case when recorded.content is distinct from event.content then 'content' end,
+                case when recorded.author <> event.author then 'author' end,
+                case when recorded.invocation_id is distinct from event.invocation_id then 'invocation_id' end,
+                case when not recorded.extra_tool_calls @> event.extra_tool_calls then 'extra_tool_calls' end
+            ),
+            ''
+        ),
+        'nothing, but it was rewound'
+    );
 begin
     if recorded.event_id = event.event_id then
         raise exception using
@@ -13,16 +27,9 @@ begin
             message = format('another event is recorded as %L', event.event_id),
             detail = format(
                 'recorded: seq %s by %L in invocation %L; it differs in %s',
-                recorded.seq, recorded.author, recorded.invocation_id,
-                concat_ws(
-                    ', ',
-                    case when recorded.content is distinct from event.content then 'content' end,
-                    case when recorded.author <> event.author then 'author' end,
-                    case when recorded.invocation_id is distinct from event.invocation_id then 'invocation_id' end,
-                    case when recorded.generation <> event.generation then 'generation (it was rewound)' end
-                )
+                recorded.seq, recorded.author, recorded.invocation_id, v_differs
             ),
-            hint = 'Give a new event its own event_id, or none; repeat an event with equal content.',
+            hint = 'Give a new event its own event_id, or none; repeat an event as it was.',
             schema = 'durable',
             table = 'events',
             constraint = 'events_event_id_once';
@@ -30,7 +37,9 @@ begin
     raise exception using
         errcode = '23W06',
         message = format('invocation %L was opened with another message', event.invocation_id),
-        detail = format('the opening message is seq %s, event_id %L', recorded.seq, recorded.event_id),
+        detail = format(
+            'the opening message is seq %s, event_id %L; it differs in %s', recorded.seq, recorded.event_id, v_differs
+        ),
         hint = 'A new turn gets a new invocation_id; a retry repeats the message as it was; further user texts of one invocation are appended with repeatable => true.',
         schema = 'durable',
         table = 'events',

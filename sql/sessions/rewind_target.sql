@@ -1,5 +1,6 @@
--- Where a rewind event reaches back to. ADK puts the invocation to rewind before into the event's actions; callers of
--- other frameworks may use the same key. Refuses (22W04) a rewind to what is not there: it would remove nothing.
+-- Where a rewind event reaches back to: the first event of the invocation that ADK puts into the event's actions;
+-- callers of other frameworks may use the same key. Refuses (22W04) a rewind to what the session does not hold, and
+-- (55W08) one that would take back a run while it executes: what it still records would belong to nobody.
 set local role durable_owner;
 
 create or replace function durable.rewind_target(session durable.sessions, metadata jsonb)
@@ -14,6 +15,7 @@ declare
     );
     v_invocation text;
     v_seq integer;
+    v_running text;
 begin
     if jsonb_typeof(v_named) is distinct from 'string' or v_named = '""' then
         return null;
@@ -23,24 +25,48 @@ begin
     from durable.events as e
     where e.tenant_id = (rewind_target.session).tenant_id
         and e.session_uid = (rewind_target.session).session_uid
-        and e.invocation_id = v_invocation
-        and not durable.is_rewound(rewind_target.session, e.seq);
+        and e.invocation_id = v_invocation;
     if v_seq is null then
         raise exception using
             errcode = '22W04',
             message = format('the rewind names invocation %L, of which this session holds nothing', left(v_invocation, 512)),
             detail = 'metadata.actions.rewind_before_invocation_id',
-            hint = 'Name an invocation of this session that has not been rewound already.',
+            hint = 'Name an invocation of this session.',
             schema = 'durable',
             table = 'events',
             column = 'metadata';
+    end if;
+
+    select r.invocation_id into v_running
+    from durable.runs as r
+    where r.tenant_id = (rewind_target.session).tenant_id
+        and r.session_uid = (rewind_target.session).session_uid
+        and r.settled_at is null
+        and exists (
+            select
+            from durable.events as e
+            where e.tenant_id = r.tenant_id
+                and e.session_uid = r.session_uid
+                and e.invocation_id = r.invocation_id
+                and e.generation = r.generation
+                and e.seq >= v_seq
+        )
+    limit 1;
+    if found then
+        raise exception using
+            errcode = '55W08',
+            message = format('the rewind would take back invocation %L, whose run is executing', v_running),
+            detail = format('it reaches back to seq %s', v_seq),
+            hint = 'Settle that run first, as cancelled if it is called off; then rewind.',
+            schema = 'durable',
+            table = 'runs';
     end if;
     return v_seq;
 end
 $$;
 
 comment on function durable.rewind_target(durable.sessions, jsonb) is
-'The first seq that metadata.actions.rewind_before_invocation_id takes back; NULL when the event is no rewind. Raises 22W04.';
+'The first seq that metadata.actions.rewind_before_invocation_id takes back; NULL when the event is no rewind. Raises 22W04, 55W08.';
 
 revoke all on function durable.rewind_target(durable.sessions, jsonb) from public;
 grant execute on function durable.rewind_target(durable.sessions, jsonb) to durable_engine;

@@ -8,19 +8,28 @@ create or replace function durable.split_state(
 language sql immutable parallel safe
 begin atomic
     select
+        -- json_object_agg: jsonb_object_agg takes time with the square of what a value holds.
         coalesce(
-            jsonb_object_agg(entry.key, entry.value) filter (
-                where not starts_with(entry.key, 'app:')
-                    and not starts_with(entry.key, 'user:')
-                    and not starts_with(entry.key, 'temp:')
-            ),
+            (
+                json_object_agg(entry.key, entry.value) filter (
+                    where not starts_with(entry.key, 'app:')
+                        and not starts_with(entry.key, 'user:')
+                        and not starts_with(entry.key, 'temp:')
+                )
+            )::jsonb,
             '{}'
         ),
         coalesce(
-            jsonb_object_agg(substr(entry.key, 5), entry.value) filter (where starts_with(entry.key, 'app:')), '{}'
+            (
+                json_object_agg(substr(entry.key, 5), entry.value) filter (where starts_with(entry.key, 'app:'))
+            )::jsonb,
+            '{}'
         ),
         coalesce(
-            jsonb_object_agg(substr(entry.key, 6), entry.value) filter (where starts_with(entry.key, 'user:')), '{}'
+            (
+                json_object_agg(substr(entry.key, 6), entry.value) filter (where starts_with(entry.key, 'user:'))
+            )::jsonb,
+            '{}'
         )
     from jsonb_each(split_state.delta) as entry (key, value);
 end;

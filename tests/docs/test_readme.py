@@ -7,8 +7,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from psycopg.types.json import Json, Jsonb
 
-from tests.harness import Database, value
+from tests.harness import Database, refused, value
 from tests.migrations.support import psql
 
 README = (Path(__file__).parents[2] / "README.md").read_text()
@@ -59,3 +60,30 @@ def test_the_node_example_appends_once(db: Database, tmp_path: Path) -> None:
         for _ in range(2)
     ]
     assert shown == ["appended", "duplicate"]
+
+
+TYPED = """
+prepare append (varchar, varchar) as select outcome from durable.append_event(
+    me => durable.act_as('T1', 'U1'), session_uid => $1{uuid}, author => 'user', content => $2{json})
+"""
+
+
+def test_a_driver_that_sends_strings_as_varchar_needs_the_casts(db: Database) -> None:
+    """JDBC does."""
+    with db.as_app() as app:
+        session_uid = value(app, "select session_uid from durable.open_session(app_name => 'support')")
+    with refused("42883"), db.as_app() as app:
+        app.execute(TYPED.format(uuid="", json="").encode())
+    with db.as_app() as app:
+        app.execute(TYPED.format(uuid="::uuid", json="::json").encode())
+        assert value(app, f'execute append (\'{session_uid}\', \'{{"role": "user", "content": "hi"}}\')') == "appended"
+
+
+def test_psycopg_sends_json_and_not_jsonb(db: Database) -> None:
+    with db.as_app() as app:
+        session_uid = value(app, "select session_uid from durable.open_session(app_name => 'support')")
+    call = "select outcome from durable.append_event(session_uid => %s, author => 'agent', content => %s)"
+    with db.as_app() as app:
+        assert value(app, call, session_uid, Json({"role": "assistant", "content": "hi"})) == "appended"
+    with refused("42883"), db.as_app() as app:
+        app.execute(call.encode(), (session_uid, Jsonb({"role": "assistant"})))
