@@ -47,7 +47,7 @@ set local role durable_owner;
 
 grant create on schema durable to durable_engine, durable_steward, durable_janitor;
 --! sql/identity/is_identifier.sql
--- Says whether a caller's name may be stored: 1 to 512 characters, no white space at either end.
+-- Says whether a caller's name may be stored: 1 to 512 characters, nothing blank or invisible at either end.
 -- The domain identifier keeps the same test on every column that holds such a name.
 set local role durable_owner;
 
@@ -57,12 +57,15 @@ language sql immutable parallel safe
 return char_length(value) between 1 and 512
     and value = btrim(
         value,
-        U&'\0020\0009\000a\000b\000c\000d\0085\00a0\1680\2000\2001\2002\2003\2004\2005\2006\2007\2008\2009'
-        '\200a\200b\2028\2029\202f\205f\3000\feff'
+        U&'\0020\0009\000a\000b\000c\000d\0085\00a0\1680\2000\2001\2002\2003\2004\2005\2006\2007\2008\2009\200a'
+        '\2028\2029\202f\205f\3000'
+        '\00ad\180e\200b\200c\200d\200e\200f\2060\2061\2062\2063\2064\2800\3164\feff\fffe'
+        '\0001\0002\0003\0004\0005\0006\0007\0008\000e\000f\0010\0011\0012\0013\0014\0015\0016\0017\0018\0019'
+        '\001a\001b\001c\001d\001e\001f\007f'
     );
 
 comment on function durable.is_identifier(text) is
-'True for 1 to 512 characters without white space (Unicode''s, the zero-width ones included) at either end; NULL for NULL.';
+'True for 1 to 512 characters without white space, invisible or control characters at either end; NULL for NULL.';
 
 revoke all on function durable.is_identifier(text) from public;
 grant execute on function durable.is_identifier(text) to
@@ -106,7 +109,7 @@ begin
         when v_length = 0 then 'is empty'
         when v_length > 512 then format('has %s characters, the limit is 512', v_length)
         when btrim(refuse_identifier.value) = '' then 'is blank'
-        else 'begins or ends with white space'
+        else 'begins or ends with white space or an invisible character'
     end;
     raise exception using
         errcode = '22W01',
@@ -946,6 +949,63 @@ comment on function durable.refuse_json(json, text, text) is 'Raises 22W02 with 
 revoke all on function durable.refuse_json(json, text, text) from public;
 grant execute on function durable.refuse_json(json, text, text) to
 durable_app, durable_operator, durable_engine, durable_steward;
+--! sql/formats/refuse_large_json.sql
+-- Raises 22W02 for a JSON value that is too deep or too large as a whole; no path leads to a part at fault.
+set local role durable_owner;
+
+create or replace function durable.refuse_large_json(field text, reason text)
+returns void
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+    raise exception using
+        errcode = '22W02',
+        message = format('%s is nested too deep or too large to be stored', refuse_large_json.field),
+        detail = refuse_large_json.reason,
+        hint = 'Store the large part elsewhere and refer to it.',
+        schema = 'durable',
+        column = refuse_large_json.field;
+end
+$$;
+
+comment on function durable.refuse_large_json(text, text) is 'Raises 22W02.';
+
+revoke all on function durable.refuse_large_json(text, text) from public;
+grant execute on function durable.refuse_large_json(text, text) to
+durable_app, durable_operator, durable_engine, durable_steward;
+--! sql/formats/check_expansion.sql
+-- jsonb writes numbers out: 1e131071 is 8 bytes as sent and 131,072 digits in every answer. A few kilobytes of them
+-- would make every list they appear in too large for Postgres, for operators too. Refuse them where they come in.
+set local role durable_owner;
+
+create or replace function durable.check_expansion(value json, stored jsonb, field text)
+returns jsonb
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+    if octet_length(check_expansion.value::text) > 134217728 then
+        perform durable.refuse_large_json(check_expansion.field, 'limit 128 MB of text');
+    end if;
+    -- Only an exponent of three digits or more makes a number much longer than it was sent.
+    if check_expansion.value::text ~ '[0-9][eE][-+]?[0-9]{3}'
+        and octet_length(check_expansion.stored::text) > greatest(4096, 16 * octet_length(check_expansion.value::text))
+    then
+        perform durable.refuse_large_json(
+            check_expansion.field, 'its numbers, written out in full, take more than 16 times its own length'
+        );
+    end if;
+    return check_expansion.stored;
+end
+$$;
+
+comment on function durable.check_expansion(json, jsonb, text) is
+'stored, if it is not much longer as text than value. Raises 22W02 beyond 128 MB, or when numbers with large exponents expand it.';
+
+revoke all on function durable.check_expansion(json, jsonb, text) from public;
+grant execute on function durable.check_expansion(json, jsonb, text) to
+durable_app, durable_operator, durable_engine, durable_steward;
 --! sql/formats/escape_rare_json.sql
 -- escape_json for the values that do need the escape.
 set local role durable_owner;
@@ -956,10 +1016,14 @@ language plpgsql immutable strict
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-    return durable.escape_text(escape_rare_json.value::text)::jsonb;
+    return durable.check_expansion(
+        escape_rare_json.value, durable.escape_text(escape_rare_json.value::text)::jsonb, escape_rare_json.field
+    );
 exception
     when numeric_value_out_of_range then
         perform durable.refuse_json(escape_rare_json.value, escape_rare_json.field, sqlerrm);
+    when statement_too_complex or program_limit_exceeded then
+        perform durable.refuse_large_json(escape_rare_json.field, sqlerrm);
 end
 $$;
 
@@ -984,7 +1048,7 @@ begin
     if strpos(escape_json.value::text, chr(65534)) = 0
         and (strpos(escape_json.value::text, chr(92) || 'u') = 0 or escape_json.value::text !~* (repeat(chr(92), 2) || 'ufffe'))
     then
-        return escape_json.value::text::jsonb;
+        return durable.check_expansion(escape_json.value, escape_json.value::text::jsonb, escape_json.field);
     end if;
     return durable.escape_rare_json(escape_json.value, escape_json.field);
 exception
@@ -994,13 +1058,7 @@ exception
     when numeric_value_out_of_range then
         perform durable.refuse_json(escape_json.value, escape_json.field, sqlerrm);
     when statement_too_complex or program_limit_exceeded then
-        raise exception using
-            errcode = '22W02',
-            message = format('%s is nested too deep or too large to be stored', escape_json.field),
-            detail = sqlerrm,
-            hint = 'Store the large part elsewhere and refer to it.',
-            schema = 'durable',
-            column = escape_json.field;
+        perform durable.refuse_large_json(escape_json.field, sqlerrm);
 end
 $$;
 
@@ -1058,7 +1116,7 @@ revoke all on function durable.unescape_json(jsonb) from public;
 grant execute on function durable.unescape_json(jsonb) to
 durable_app, durable_operator, durable_auditor, durable_engine, durable_steward;
 --! sql/formats/check_tool_names.sql
--- Tool names as a caller gives them: an array without NULLs and blanks.
+-- Tool names as a caller gives them: an array of one dimension, without NULLs and blanks.
 set local role durable_owner;
 
 create or replace function durable.check_tool_names(names text[], field text)
@@ -1071,12 +1129,15 @@ declare
 begin
     select min(tool.place) into v_bad
     from unnest(check_tool_names.names) with ordinality as tool (name, place)
-    where tool.name is null or btrim(tool.name) = '';
-    if v_bad is not null then
+    where tool.name is null or tool.name !~ '[^[:space:]]';
+    if v_bad is not null or array_ndims(check_tool_names.names) > 1 then
         raise exception using
             errcode = '22W03',
-            message = format('%s[%s] is no tool name', check_tool_names.field, v_bad),
-            hint = 'Name each tool as the agent calls it.',
+            message = case
+                when v_bad is null then format('%s is an array of arrays', check_tool_names.field)
+                else format('%s[%s] is no tool name', check_tool_names.field, v_bad)
+            end,
+            hint = 'Give a plain list with the name of each tool, as the agent calls it.',
             schema = 'durable',
             column = check_tool_names.field;
     end if;
@@ -1084,7 +1145,7 @@ begin
 end
 $$;
 
-comment on function durable.check_tool_names(text[], text) is 'The names, NULL for NULL. Raises 22W03 for a NULL or blank among them.';
+comment on function durable.check_tool_names(text[], text) is 'The names, NULL for NULL. Raises 22W03 for a NULL or blank among them, or for an array of arrays.';
 
 revoke all on function durable.check_tool_names(text[], text) from public;
 grant execute on function durable.check_tool_names(text[], text) to durable_engine;
@@ -1184,7 +1245,7 @@ begin
         );
         v_bodies := case
             when not v_is_message then array[v_item]
-            when v_item ?| array['content', 'parts'] then array[
+            when coalesce(nullif(v_item -> 'content', 'null'), nullif(v_item -> 'parts', 'null')) is not null then array[
                 v_item, v_item -> 'parts', coalesce(v_item -> 'content' -> 'parts', v_item -> 'content'),
                 v_item -> 'refusal', v_item -> 'audio'
             ]
@@ -1718,6 +1779,7 @@ create table durable.runs (
 comment on table durable.runs is
 'One row for each invocation that is or was executed. The app reads its user''s own; start_run and settle_run write.';
 comment on column durable.runs.generation is 'How many rewinds had removed the invocation''s opening message when it started.';
+comment on column durable.runs.attempt is 'The fencing token: grows with every run of the invocation; a write that carries another is refused.';
 comment on column durable.runs.trigger is 'What started it, in the caller''s words.';
 comment on column durable.runs.tools_executed is
 'The tools this run called, sorted, each once; NULL as long as nobody knows. Goes from NULL to a value exactly once.';
@@ -1732,7 +1794,7 @@ select durable.protect_transitions('durable.runs', 'run');
 
 grant select on durable.runs to durable_app, durable_operator, durable_auditor, durable_engine;
 grant
-insert (tenant_id, run_uid, session_uid, user_id, invocation_id, generation, trigger, input),
+insert (tenant_id, run_uid, session_uid, user_id, invocation_id, generation, trigger, input, attempt),
 update (status, tools_executed, result, error, settled_at)
 on durable.runs to durable_engine;
 --! sql/audit/audit_log.sql
@@ -2136,6 +2198,14 @@ begin
     if close_session.me is not null then
         perform durable.check_me(close_session.me);
     end if;
+    if char_length(close_session.reason) > 2000 then
+        raise exception using
+            errcode = '22W03',
+            message = format('reason has %s characters, the limit is 2000', char_length(close_session.reason)),
+            hint = 'Say it shorter; it is shown with every refusal of the closed session.',
+            schema = 'durable',
+            column = 'reason';
+    end if;
     v_session := durable.lock_session(close_session.session_uid, closed_too => true);
     if v_session.closed_at is not null then
         return durable.session_as_row(v_session, 'already_closed');
@@ -2403,7 +2473,6 @@ declare
     );
     v_invocation text;
     v_seq integer;
-    v_running text;
 begin
     if jsonb_typeof(v_named) is distinct from 'string' or v_named = '""' then
         return null;
@@ -2424,40 +2493,67 @@ begin
             table = 'events',
             column = 'metadata';
     end if;
+    return v_seq;
+end
+$$;
+
+comment on function durable.rewind_target(durable.sessions, jsonb) is
+'The first seq that metadata.actions.rewind_before_invocation_id takes back; NULL when the event is no rewind. Raises 22W04.';
+
+revoke all on function durable.rewind_target(durable.sessions, jsonb) from public;
+grant execute on function durable.rewind_target(durable.sessions, jsonb) to durable_engine;
+--! sql/sessions/check_rewind.sql
+-- A rewind must leave the runs alone that execute: what their workers still record would belong to another generation,
+-- or to nobody. Called when the rewind is in the log and the session row is not updated yet.
+set local role durable_engine;
+
+create or replace function durable.check_rewind(session durable.sessions, rewind durable.events)
+returns void
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_session durable.sessions := check_rewind.session;
+    v_running text;
+begin
+    -- As the session will be.
+    v_session.last_seq := rewind.seq;
+    v_session.rewinds := v_session.rewinds + 1;
 
     select r.invocation_id into v_running
     from durable.runs as r
-    where r.tenant_id = (rewind_target.session).tenant_id
-        and r.session_uid = (rewind_target.session).session_uid
+    where r.tenant_id = rewind.tenant_id
+        and r.session_uid = rewind.session_uid
         and r.settled_at is null
-        and exists (
-            select
-            from durable.events as e
-            where e.tenant_id = r.tenant_id
-                and e.session_uid = r.session_uid
-                and e.invocation_id = r.invocation_id
-                and e.generation = r.generation
-                and e.seq >= v_seq
+        and (
+            r.generation <> durable.current_generation(v_session, r.invocation_id)
+            or exists (
+                select
+                from durable.events as e
+                where e.tenant_id = r.tenant_id
+                    and e.session_uid = r.session_uid
+                    and e.invocation_id = r.invocation_id
+                    and e.generation = r.generation
+                    and e.seq between rewind.rewind_to and rewind.seq - 1
+            )
         )
     limit 1;
     if found then
         raise exception using
             errcode = '55W08',
             message = format('the rewind would take back invocation %L, whose run is executing', v_running),
-            detail = format('it reaches back to seq %s', v_seq),
+            detail = format('it reaches back to seq %s', rewind.rewind_to),
             hint = 'Settle that run first, as cancelled if it is called off; then rewind.',
             schema = 'durable',
             table = 'runs';
     end if;
-    return v_seq;
 end
 $$;
 
-comment on function durable.rewind_target(durable.sessions, jsonb) is
-'The first seq that metadata.actions.rewind_before_invocation_id takes back; NULL when the event is no rewind. Raises 22W04, 55W08.';
+comment on function durable.check_rewind(durable.sessions, durable.events) is
+'Raises 55W08 when the rewind would take back events of a run that executes, or move its invocation to another generation.';
 
-revoke all on function durable.rewind_target(durable.sessions, jsonb) from public;
-grant execute on function durable.rewind_target(durable.sessions, jsonb) to durable_engine;
+revoke all on function durable.check_rewind(durable.sessions, durable.events) from public;
 --! sql/sessions/refuse_repeat.sql
 -- Says why an event is no repeat of the one that is recorded under its name: it would be lost, so it is refused.
 set local role durable_engine;
@@ -2741,6 +2837,9 @@ begin
     v_event.attempt := v_run.attempt;
     v_event.hash := durable.event_hash(v_event, v_session.head_hash);
     insert into durable.events select (v_event).*;
+    if v_event.rewind_to is not null then
+        perform durable.check_rewind(v_session, v_event);
+    end if;
 
     if append_event.state_delta is not null then
         v_session.state := durable.merge_state(v_session, durable.escape_object(append_event.state_delta, 'state_delta'));
@@ -3046,19 +3145,24 @@ language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
 declare
+    v_session durable.sessions;
     v_tools text[];
     v_recorded boolean;
 begin
+    select s.* into v_session
+    from durable.sessions as s
+    where s.tenant_id = run.tenant_id and s.session_uid = run.session_uid;
     select
         array_agg(distinct tool.name collate "C" order by tool.name collate "C") filter (where tool.name is not null),
         coalesce(bool_or(e.author <> 'user' or tool.name is not null), false)
     into v_tools, v_recorded
     from durable.events as e
-    left join lateral unnest(e.tool_calls || e.extra_tool_calls) as tool (name) on true
+    left join lateral (select unnest(e.tool_calls) union all select unnest(e.extra_tool_calls)) as tool (name) on true
     where e.tenant_id = run.tenant_id
         and e.session_uid = run.session_uid
         and e.invocation_id = run.invocation_id
-        and e.generation = run.generation;
+        -- After a partial rewind an older generation may still stand in part; what stands, happened.
+        and (e.generation = run.generation or (v_session.rewinds > 0 and not durable.is_rewound(v_session, e.seq)));
     if not v_recorded then
         return null;
     end if;
@@ -3198,11 +3302,18 @@ begin
         and r.invocation_id = start_run.invocation_id
         and r.generation = v_generation;
     if not found then
-        insert into durable.runs as r (tenant_id, session_uid, user_id, invocation_id, generation, trigger, input)
-        values (
-            v_session.tenant_id, v_session.session_uid, v_session.user_id,
-            start_run.invocation_id, v_generation, start_run.trigger, v_input
+        insert into durable.runs as r (
+            tenant_id, session_uid, user_id, invocation_id, generation, trigger, input, attempt
         )
+        select
+            v_session.tenant_id, v_session.session_uid, v_session.user_id,
+            start_run.invocation_id, v_generation, start_run.trigger, v_input,
+            -- A worker of a rewound generation must not pass for one of this run.
+            1 + coalesce(max(o.attempt), 0)
+        from durable.runs as o
+        where o.tenant_id = v_session.tenant_id
+            and o.session_uid = v_session.session_uid
+            and o.invocation_id = start_run.invocation_id
         returning r.* into strict v_run;
         -- An append under an older snapshot, which can't see this run, trips over the update.
         update durable.sessions as s
@@ -3240,7 +3351,7 @@ create or replace function durable.settle_run(
     me text default null,
     run_uid uuid default null,
     attempt integer default null,
-    status text default 'succeeded',
+    status text default null,
     result json default null,
     error json default null,
     tools_executed text[] default null
@@ -3259,14 +3370,6 @@ begin
         perform durable.check_me(settle_run.me);
     end if;
     perform durable.check_isolation('settle_run');
-    if settle_run.status is null or settle_run.status not in ('succeeded', 'failed', 'cancelled') then
-        raise exception using
-            errcode = '22W03',
-            message = format('status %L settles nothing', settle_run.status),
-            hint = 'Settle as succeeded, failed (given up) or cancelled (called off).',
-            schema = 'durable',
-            column = 'status';
-    end if;
     v_wanted.status := settle_run.status;
     v_wanted.result := durable.escape_json(settle_run.result, 'result');
     v_wanted.error := durable.escape_json(settle_run.error, 'error');
@@ -3277,6 +3380,14 @@ begin
     end if;
 
     v_run := durable.lock_run(settle_run.run_uid);
+    if settle_run.status is null or settle_run.status not in ('succeeded', 'failed', 'cancelled') then
+        raise exception using
+            errcode = '22W03',
+            message = format('%s is no status that settles a run', coalesce(quote_literal(settle_run.status), 'NULL')),
+            hint = 'Settle as succeeded, failed (given up) or cancelled (called off).',
+            schema = 'durable',
+            column = 'status';
+    end if;
     if settle_run.attempt <> v_run.attempt then
         raise exception using
             errcode = '55W04',

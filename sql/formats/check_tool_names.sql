@@ -1,4 +1,4 @@
--- Tool names as a caller gives them: an array without NULLs and blanks.
+-- Tool names as a caller gives them: an array of one dimension, without NULLs and blanks.
 set local role durable_owner;
 
 create or replace function durable.check_tool_names(names text[], field text)
@@ -11,12 +11,15 @@ declare
 begin
     select min(tool.place) into v_bad
     from unnest(check_tool_names.names) with ordinality as tool (name, place)
-    where tool.name is null or btrim(tool.name) = '';
-    if v_bad is not null then
+    where tool.name is null or tool.name !~ '[^[:space:]]';
+    if v_bad is not null or array_ndims(check_tool_names.names) > 1 then
         raise exception using
             errcode = '22W03',
-            message = format('%s[%s] is no tool name', check_tool_names.field, v_bad),
-            hint = 'Name each tool as the agent calls it.',
+            message = case
+                when v_bad is null then format('%s is an array of arrays', check_tool_names.field)
+                else format('%s[%s] is no tool name', check_tool_names.field, v_bad)
+            end,
+            hint = 'Give a plain list with the name of each tool, as the agent calls it.',
             schema = 'durable',
             column = check_tool_names.field;
     end if;
@@ -24,7 +27,7 @@ begin
 end
 $$;
 
-comment on function durable.check_tool_names(text[], text) is 'The names, NULL for NULL. Raises 22W03 for a NULL or blank among them.';
+comment on function durable.check_tool_names(text[], text) is 'The names, NULL for NULL. Raises 22W03 for a NULL or blank among them, or for an array of arrays.';
 
 revoke all on function durable.check_tool_names(text[], text) from public;
 grant execute on function durable.check_tool_names(text[], text) to durable_engine;

@@ -13,7 +13,7 @@ begin
     if strpos(escape_json.value::text, chr(65534)) = 0
         and (strpos(escape_json.value::text, chr(92) || 'u') = 0 or escape_json.value::text !~* (repeat(chr(92), 2) || 'ufffe'))
     then
-        return escape_json.value::text::jsonb;
+        return durable.check_expansion(escape_json.value, escape_json.value::text::jsonb, escape_json.field);
     end if;
     return durable.escape_rare_json(escape_json.value, escape_json.field);
 exception
@@ -23,13 +23,7 @@ exception
     when numeric_value_out_of_range then
         perform durable.refuse_json(escape_json.value, escape_json.field, sqlerrm);
     when statement_too_complex or program_limit_exceeded then
-        raise exception using
-            errcode = '22W02',
-            message = format('%s is nested too deep or too large to be stored', escape_json.field),
-            detail = sqlerrm,
-            hint = 'Store the large part elsewhere and refer to it.',
-            schema = 'durable',
-            column = escape_json.field;
+        perform durable.refuse_large_json(escape_json.field, sqlerrm);
 end
 $$;
 

@@ -7,10 +7,14 @@ language plpgsql immutable strict
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-    return durable.escape_text(escape_rare_json.value::text)::jsonb;
+    return durable.check_expansion(
+        escape_rare_json.value, durable.escape_text(escape_rare_json.value::text)::jsonb, escape_rare_json.field
+    );
 exception
     when numeric_value_out_of_range then
         perform durable.refuse_json(escape_rare_json.value, escape_rare_json.field, sqlerrm);
+    when statement_too_complex or program_limit_exceeded then
+        perform durable.refuse_large_json(escape_rare_json.field, sqlerrm);
 end
 $$;
 

@@ -51,7 +51,7 @@ begin
         );
         v_bodies := case
             when not v_is_message then array[v_item]
-            when v_item ?| array['content', 'parts'] then array[
+            when coalesce(nullif(v_item -> 'content', 'null'), nullif(v_item -> 'parts', 'null')) is not null then array[
                 v_item, v_item -> 'parts', coalesce(v_item -> 'content' -> 'parts', v_item -> 'content'),
                 v_item -> 'refusal', v_item -> 'audio'
             ]

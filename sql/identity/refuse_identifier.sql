@@ -15,7 +15,7 @@ begin
         when v_length = 0 then 'is empty'
         when v_length > 512 then format('has %s characters, the limit is 512', v_length)
         when btrim(refuse_identifier.value) = '' then 'is blank'
-        else 'begins or ends with white space'
+        else 'begins or ends with white space or an invisible character'
     end;
     raise exception using
         errcode = '22W01',

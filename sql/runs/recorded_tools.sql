@@ -8,19 +8,24 @@ language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
 declare
+    v_session durable.sessions;
     v_tools text[];
     v_recorded boolean;
 begin
+    select s.* into v_session
+    from durable.sessions as s
+    where s.tenant_id = run.tenant_id and s.session_uid = run.session_uid;
     select
         array_agg(distinct tool.name collate "C" order by tool.name collate "C") filter (where tool.name is not null),
         coalesce(bool_or(e.author <> 'user' or tool.name is not null), false)
     into v_tools, v_recorded
     from durable.events as e
-    left join lateral unnest(e.tool_calls || e.extra_tool_calls) as tool (name) on true
+    left join lateral (select unnest(e.tool_calls) union all select unnest(e.extra_tool_calls)) as tool (name) on true
     where e.tenant_id = run.tenant_id
         and e.session_uid = run.session_uid
         and e.invocation_id = run.invocation_id
-        and e.generation = run.generation;
+        -- After a partial rewind an older generation may still stand in part; what stands, happened.
+        and (e.generation = run.generation or (v_session.rewinds > 0 and not durable.is_rewound(v_session, e.seq)));
     if not v_recorded then
         return null;
     end if;

@@ -33,6 +33,7 @@ create table durable.runs (
 comment on table durable.runs is
 'One row for each invocation that is or was executed. The app reads its user''s own; start_run and settle_run write.';
 comment on column durable.runs.generation is 'How many rewinds had removed the invocation''s opening message when it started.';
+comment on column durable.runs.attempt is 'The fencing token: grows with every run of the invocation; a write that carries another is refused.';
 comment on column durable.runs.trigger is 'What started it, in the caller''s words.';
 comment on column durable.runs.tools_executed is
 'The tools this run called, sorted, each once; NULL as long as nobody knows. Goes from NULL to a value exactly once.';
@@ -47,6 +48,6 @@ select durable.protect_transitions('durable.runs', 'run');
 
 grant select on durable.runs to durable_app, durable_operator, durable_auditor, durable_engine;
 grant
-insert (tenant_id, run_uid, session_uid, user_id, invocation_id, generation, trigger, input),
+insert (tenant_id, run_uid, session_uid, user_id, invocation_id, generation, trigger, input, attempt),
 update (status, tools_executed, result, error, settled_at)
 on durable.runs to durable_engine;

@@ -7,7 +7,7 @@ create or replace function durable.settle_run(
     me text default null,
     run_uid uuid default null,
     attempt integer default null,
-    status text default 'succeeded',
+    status text default null,
     result json default null,
     error json default null,
     tools_executed text[] default null
@@ -26,14 +26,6 @@ begin
         perform durable.check_me(settle_run.me);
     end if;
     perform durable.check_isolation('settle_run');
-    if settle_run.status is null or settle_run.status not in ('succeeded', 'failed', 'cancelled') then
-        raise exception using
-            errcode = '22W03',
-            message = format('status %L settles nothing', settle_run.status),
-            hint = 'Settle as succeeded, failed (given up) or cancelled (called off).',
-            schema = 'durable',
-            column = 'status';
-    end if;
     v_wanted.status := settle_run.status;
     v_wanted.result := durable.escape_json(settle_run.result, 'result');
     v_wanted.error := durable.escape_json(settle_run.error, 'error');
@@ -44,6 +36,14 @@ begin
     end if;
 
     v_run := durable.lock_run(settle_run.run_uid);
+    if settle_run.status is null or settle_run.status not in ('succeeded', 'failed', 'cancelled') then
+        raise exception using
+            errcode = '22W03',
+            message = format('%s is no status that settles a run', coalesce(quote_literal(settle_run.status), 'NULL')),
+            hint = 'Settle as succeeded, failed (given up) or cancelled (called off).',
+            schema = 'durable',
+            column = 'status';
+    end if;
     if settle_run.attempt <> v_run.attempt then
         raise exception using
             errcode = '55W04',

@@ -41,11 +41,18 @@ begin
         and r.invocation_id = start_run.invocation_id
         and r.generation = v_generation;
     if not found then
-        insert into durable.runs as r (tenant_id, session_uid, user_id, invocation_id, generation, trigger, input)
-        values (
-            v_session.tenant_id, v_session.session_uid, v_session.user_id,
-            start_run.invocation_id, v_generation, start_run.trigger, v_input
+        insert into durable.runs as r (
+            tenant_id, session_uid, user_id, invocation_id, generation, trigger, input, attempt
         )
+        select
+            v_session.tenant_id, v_session.session_uid, v_session.user_id,
+            start_run.invocation_id, v_generation, start_run.trigger, v_input,
+            -- A worker of a rewound generation must not pass for one of this run.
+            1 + coalesce(max(o.attempt), 0)
+        from durable.runs as o
+        where o.tenant_id = v_session.tenant_id
+            and o.session_uid = v_session.session_uid
+            and o.invocation_id = start_run.invocation_id
         returning r.* into strict v_run;
         -- An append under an older snapshot, which can't see this run, trips over the update.
         update durable.sessions as s

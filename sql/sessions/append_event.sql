@@ -138,6 +138,9 @@ begin
     v_event.attempt := v_run.attempt;
     v_event.hash := durable.event_hash(v_event, v_session.head_hash);
     insert into durable.events select (v_event).*;
+    if v_event.rewind_to is not null then
+        perform durable.check_rewind(v_session, v_event);
+    end if;
 
     if append_event.state_delta is not null then
         v_session.state := durable.merge_state(v_session, durable.escape_object(append_event.state_delta, 'state_delta'));

@@ -18,6 +18,14 @@ begin
     if close_session.me is not null then
         perform durable.check_me(close_session.me);
     end if;
+    if char_length(close_session.reason) > 2000 then
+        raise exception using
+            errcode = '22W03',
+            message = format('reason has %s characters, the limit is 2000', char_length(close_session.reason)),
+            hint = 'Say it shorter; it is shown with every refusal of the closed session.',
+            schema = 'durable',
+            column = 'reason';
+    end if;
     v_session := durable.lock_session(close_session.session_uid, closed_too => true);
     if v_session.closed_at is not null then
         return durable.session_as_row(v_session, 'already_closed');

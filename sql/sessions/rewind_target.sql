@@ -15,7 +15,6 @@ declare
     );
     v_invocation text;
     v_seq integer;
-    v_running text;
 begin
     if jsonb_typeof(v_named) is distinct from 'string' or v_named = '""' then
         return null;
@@ -36,37 +35,12 @@ begin
             table = 'events',
             column = 'metadata';
     end if;
-
-    select r.invocation_id into v_running
-    from durable.runs as r
-    where r.tenant_id = (rewind_target.session).tenant_id
-        and r.session_uid = (rewind_target.session).session_uid
-        and r.settled_at is null
-        and exists (
-            select
-            from durable.events as e
-            where e.tenant_id = r.tenant_id
-                and e.session_uid = r.session_uid
-                and e.invocation_id = r.invocation_id
-                and e.generation = r.generation
-                and e.seq >= v_seq
-        )
-    limit 1;
-    if found then
-        raise exception using
-            errcode = '55W08',
-            message = format('the rewind would take back invocation %L, whose run is executing', v_running),
-            detail = format('it reaches back to seq %s', v_seq),
-            hint = 'Settle that run first, as cancelled if it is called off; then rewind.',
-            schema = 'durable',
-            table = 'runs';
-    end if;
     return v_seq;
 end
 $$;
 
 comment on function durable.rewind_target(durable.sessions, jsonb) is
-'The first seq that metadata.actions.rewind_before_invocation_id takes back; NULL when the event is no rewind. Raises 22W04, 55W08.';
+'The first seq that metadata.actions.rewind_before_invocation_id takes back; NULL when the event is no rewind. Raises 22W04.';
 
 revoke all on function durable.rewind_target(durable.sessions, jsonb) from public;
 grant execute on function durable.rewind_target(durable.sessions, jsonb) to durable_engine;

@@ -25,7 +25,7 @@ WITHOUT_IDENTITY: dict[str, Callable[[Connection, Any], object]] = {
     "verify_session": lambda app, session: call(app, "verify_session", session_uid=session),
     "start_run": lambda app, session: call(app, "start_run", session_uid=session, invocation_id="inv-1"),
     "list_runs": lambda app, _: call_all(app, "list_runs"),
-    "settle_run": lambda app, session: call(app, "settle_run", run_uid=session),
+    "settle_run": lambda app, session: call(app, "settle_run", status="succeeded", run_uid=session),
     "retry_verdict": lambda app, session: call(app, "retry_verdict", run_uid=session),
     "replay_verdict": lambda app, session: call(app, "replay_verdict", run_uid=session),
     "select": lambda app, _: app.execute("select from durable.events"),

@@ -20,7 +20,7 @@ def test_another_attempt_appends_nothing(db: Database, attempt: int) -> None:
 def test_another_attempt_settles_nothing(db: Database, attempt: int) -> None:
     mine = World.of(db).mine
     with unchanged(db), refused("55W04"), db.as_app() as app:
-        call(app, "settle_run", run_uid=mine.running, attempt=attempt)
+        call(app, "settle_run", status="succeeded", run_uid=mine.running, attempt=attempt)
 
 
 def test_an_attempt_of_no_run_appends_nothing(db: Database) -> None:
@@ -35,7 +35,7 @@ def test_the_current_attempt_writes(db: Database) -> None:
     with db.as_app() as app:
         say: dict[str, Any] = {"author": "agent", "content": "{}", "invocation_id": "inv-2"}
         seq = call(app, "append_event", session_uid=mine.session, attempt=1, **say)["seq"]
-        call(app, "settle_run", run_uid=mine.running, attempt=1)
+        call(app, "settle_run", status="succeeded", run_uid=mine.running, attempt=1)
     (event,) = [row for row in rows(db, "events") if row["session_uid"] == mine.session and row["seq"] == seq]
     assert event["attempt"] == 1
 

@@ -31,7 +31,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "read_events": {"session_uid": uuid4()},
     "verify_session": {"session_uid": uuid4()},
     "start_run": {"session_uid": uuid4(), "invocation_id": "inv-1"},
-    "settle_run": {"run_uid": uuid4()},
+    "settle_run": {"run_uid": uuid4(), "status": "succeeded"},
     "list_runs": {},
     "retry_verdict": {"run_uid": uuid4()},
     "replay_verdict": {"run_uid": uuid4()},

@@ -96,7 +96,7 @@ def test_a_rewound_turn_is_said_again_once(db: Database) -> None:
     mine = World.of(db).mine
     rewind = '{"actions": {"rewind_before_invocation_id": "inv-2"}}'
     with db.as_app() as app:
-        app.execute("select durable.settle_run(run_uid => %s)", (mine.running,))
+        app.execute("select durable.settle_run(run_uid => %s, status => 'succeeded')", (mine.running,))
     append(db, mine, "{}", author="agent", invocation_id="inv-3", metadata=rewind)
     assert append(db, mine, '{"text": "refund order 8"}')["outcome"] == "appended"
     assert append(db, mine, '{"text": "refund order 8"}')["outcome"] == "duplicate"

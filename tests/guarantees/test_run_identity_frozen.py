@@ -115,7 +115,7 @@ def test_the_engine_inserts_no_second_answer(db: Database) -> None:
     with unchanged(db):
         with refused("23505", constraint="runs_one_of_an_invocation"), db.as_engine() as engine:
             insert(engine, "runs", again)
-        for column in ("status", "tools_executed", "result", "settled_at", "attempt", "started_at"):
+        for column in ("status", "tools_executed", "result", "settled_at", "started_at"):
             with refused("42501"), db.as_engine() as engine:
                 insert(engine, "runs", {**run_row(mine), column: None})
         with refused("23505", constraint="runs_one_of_an_invocation"), db.as_engine() as engine:

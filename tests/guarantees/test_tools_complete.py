@@ -29,7 +29,7 @@ def stored(db: Database, run_uid: Any) -> Any:
 def test_a_recorded_call_can_not_be_left_out(db: Database, tools: list[str]) -> None:
     mine = World.of(db).mine
     with unchanged(db), refused("23W08", match="left out: refund"), db.as_app() as app:
-        call(app, "settle_run", run_uid=mine.running, tools_executed=tools)
+        call(app, "settle_run", status="succeeded", run_uid=mine.running, tools_executed=tools)
 
 
 def test_the_database_names_the_tools_itself(db: Database) -> None:
@@ -37,14 +37,14 @@ def test_the_database_names_the_tools_itself(db: Database) -> None:
     with db.as_app() as app:
         say = {"session_uid": mine.session, "author": "agent", "invocation_id": "inv-2"}
         call(app, "append_event", content=CALLS_MAIL, extra_tool_calls=["book", "mail"], **say)
-        call(app, "settle_run", run_uid=mine.running)
+        call(app, "settle_run", status="succeeded", run_uid=mine.running)
     assert stored(db, mine.running) == ["book", "mail", "refund"]
 
 
 def test_more_tools_than_are_recorded_may_be_named(db: Database) -> None:
     mine = World.of(db).mine
     with db.as_app() as app:
-        call(app, "settle_run", run_uid=mine.running, tools_executed=["refund", "mail", "refund"])
+        call(app, "settle_run", status="succeeded", run_uid=mine.running, tools_executed=["refund", "mail", "refund"])
     assert stored(db, mine.running) == ["mail", "refund"]
 
 
@@ -53,7 +53,7 @@ def test_a_run_with_nothing_recorded_settles_as_unknown(db: Database) -> None:
     with db.as_app() as app:
         run = call(app, "start_run", session_uid=mine.session, invocation_id="inv-9")["run_uid"]
         call(app, "append_event", session_uid=mine.session, author="user", content='"hi"', invocation_id="inv-9")
-        call(app, "settle_run", run_uid=run)
+        call(app, "settle_run", status="succeeded", run_uid=run)
     assert stored(db, run) is None
 
 
@@ -62,7 +62,7 @@ def test_a_run_that_answered_without_tools_settles_as_none(db: Database) -> None
     with db.as_app() as app:
         run = call(app, "start_run", session_uid=mine.session, invocation_id="inv-9")["run_uid"]
         call(app, "append_event", session_uid=mine.session, author="agent", content='"hi"', invocation_id="inv-9")
-        call(app, "settle_run", run_uid=run)
+        call(app, "settle_run", status="succeeded", run_uid=run)
     assert stored(db, run) == []
 
 
@@ -84,7 +84,7 @@ def test_a_call_that_is_being_recorded_is_named(db: Database) -> None:
 
     def settle(app: Connection) -> Any:
         with app.transaction():
-            return call(app, "settle_run", me=ME, run_uid=mine.running)["tools_executed"]
+            return call(app, "settle_run", status="succeeded", me=ME, run_uid=mine.running)["tools_executed"]
 
     with connections(db, 2) as (first, second), ThreadPoolExecutor() as threads:
         say = {"session_uid": mine.session, "author": "agent", "invocation_id": "inv-2"}
@@ -105,7 +105,7 @@ def test_a_call_that_comes_while_settling_is_refused(db: Database) -> None:
             return call(app, "append_event", me=ME, content=CALLS_MAIL, **say)
 
     with connections(db, 2) as (first, second), ThreadPoolExecutor() as threads:
-        call(first, "settle_run", me=ME, run_uid=mine.running)
+        call(first, "settle_run", status="succeeded", me=ME, run_uid=mine.running)
         appending = threads.submit(append, second)
         wait_until_blocked(db, second, by=first)
         first.commit()
@@ -131,7 +131,7 @@ def test_an_old_snapshot_records_no_call_after_settlement(db: Database, level: s
         late.execute(f"set transaction isolation level {level}".encode())
         late.execute("select 1 from durable.transitions")  # takes the snapshot
         with db.as_app() as app:
-            call(app, "settle_run", run_uid=mine.running)
+            call(app, "settle_run", status="succeeded", run_uid=mine.running)
         with unchanged(db), refused("40001"), late.transaction():
             say = {"session_uid": mine.session, "author": "agent", "invocation_id": "inv-2"}
             call(late, "append_event", me=ME, content=CALLS_MAIL, **say)

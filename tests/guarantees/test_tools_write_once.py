@@ -111,10 +111,12 @@ def test_of_two_settlers_one_wins_and_the_other_is_told(db: Database) -> None:
 
     def settle(app: Any, tools: list[str]) -> Any:
         with app.transaction():
-            return call(app, "settle_run", me=("T1", "U1"), run_uid=mine.running, tools_executed=tools)
+            return call(
+                app, "settle_run", status="succeeded", me=("T1", "U1"), run_uid=mine.running, tools_executed=tools
+            )
 
     with connections(db, 2) as (first, second), ThreadPoolExecutor() as threads:
-        call(first, "settle_run", me=("T1", "U1"), run_uid=mine.running, tools_executed=["refund"])
+        call(first, "settle_run", status="succeeded", me=("T1", "U1"), run_uid=mine.running, tools_executed=["refund"])
         waiting = threads.submit(settle, second, ["refund", "mail"])
         wait_until_blocked(db, second, by=first)
         first.commit()

@@ -137,11 +137,33 @@ def test_a_number_that_numeric_can_not_hold_is_refused_by_its_path(
 
 
 @pytest.mark.parametrize(
-    "text", ["1e-16383", "1e131071", "123456789" * 1000, "0." + "123456789" * 1000, "1.10", "1E+2"]
+    "text",
+    ["1e-4000", "1e4000", "1.7976931348623157e+308", "123456789" * 1000, "0." + "123456789" * 1000, "1.10", "1E+2"],
 )
 def test_a_number_that_numeric_holds_keeps_every_digit(db: Rented, session: UUID, text: str) -> None:
     with db.as_app() as app:
         assert Decimal(stored_and_read(app, session, text)) == Decimal(text)
+
+
+@pytest.mark.parametrize("argument", ["content", "metadata", "state_delta"])
+@pytest.mark.parametrize(
+    "text", ["1e131071", "1e-16383", "[" + ",".join(["1e131071"] * 4300) + "]", '["\\u0000", 1e9999]']
+)
+def test_numbers_that_would_fill_every_answer_are_refused(db: Rented, session: UUID, argument: str, text: str) -> None:
+    """In jsonb, 1e131071 is written out in 131,072 digits; a few kilobytes of them would break every list they appear in."""
+    value = text if argument == "content" else f'{{"app:k": {text}}}'
+    with nothing_written(db), refused("22W02", match="nested too deep or too large"), db.as_app() as app:
+        append(app, session, **{argument: value})
+
+
+def test_a_nul_beside_what_is_nested_too_deep_is_refused_as_too_deep(db: Rented, session: UUID) -> None:
+    """Whether our function or Postgres's own parser meets the depth first depends on the server's stack."""
+    text = '["\\u0000", ' + "[" * 20_000 + "]" * 20_000 + "]"
+    with nothing_written(db), pytest.raises(Error) as refusal, db.as_app() as app:
+        append(app, session, content=text)
+    assert refusal.value.sqlstate in {"22W02", "54001"}
+    if refusal.value.sqlstate == "54001":
+        assert "escape" not in str(refusal.value.diag.context)
 
 
 def test_minus_zero_is_zero(db: Rented, session: UUID) -> None:

@@ -23,7 +23,21 @@ def test_without_it_asking_who_one_is_is_refused(db: Rented) -> None:
 
 
 @pytest.mark.parametrize("field", ["tenant_id", "user_id"])
-@pytest.mark.parametrize("name", [*BLANKS, " a", "a ", "a\n", "\N{EN QUAD}a", None, "x" * 513])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *BLANKS,
+        " a",
+        "a ",
+        "a\n",
+        "\N{EN QUAD}a",
+        "a\N{ZERO WIDTH NON-JOINER}",
+        "a\N{WORD JOINER}",
+        "\x01a",
+        None,
+        "x" * 513,
+    ],
+)
 def test_a_missing_blank_padded_or_over_long_name_is_refused(db: Rented, field: str, name: str | None) -> None:
     names = {"tenant_id": "T1", "user_id": "U1", field: name}
     with db.connect("app") as app:

@@ -22,7 +22,7 @@ CALLS = {
     "list_runs": "session_uid => %(session)s",
     "retry_verdict": "run_uid => %(run)s",
     "replay_verdict": "run_uid => %(run)s",
-    "settle_run": "run_uid => %(run)s",
+    "settle_run": "run_uid => %(run)s, status => 'succeeded'",
     "close_session": "session_uid => %(session)s",
 }
 

@@ -42,7 +42,7 @@ def test_a_run_is_settled_with_status_result_and_error(db: Rented, run: UUID, st
 
 @pytest.mark.parametrize("status", ["running", "interrupted", "awaiting", "done", "", "SUCCEEDED", None])
 def test_no_other_status_settles_a_run(db: Rented, run: UUID, status: str | None) -> None:
-    with nothing_written(db), refused("22W03", match="settles nothing"), db.as_app() as app:
+    with nothing_written(db), refused("22W03", match="no status that settles"), db.as_app() as app:
         settle(app, run, status=status)
 
 

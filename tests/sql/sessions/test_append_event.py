@@ -193,3 +193,9 @@ def test_an_older_snapshot_is_a_serialization_failure(db: Rented, session: UUID)
                 append(app, session)
             append(behind, session)
     assert len(stored(db, "events")) == 2
+
+
+def test_an_array_of_arrays_of_tool_calls_is_refused(db: Rented, session: UUID) -> None:
+    """Stored, it would have made the run impossible to settle."""
+    with nothing_written(db), refused("22W03", match="an array of arrays"), db.as_app() as app:
+        append(app, session, extra_tool_calls=[["a", "b"], ["c", "d"]])

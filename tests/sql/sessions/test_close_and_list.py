@@ -113,3 +113,12 @@ def test_listed_sessions_are_as_open_session_returned_them(db: Rented) -> None:
     with db.as_app() as app:
         opened = call(app, "open_session", app_name="support", session_id="s1", state={"a\0": 1})
         assert call(app, "list_sessions") == {**opened, "outcome": "open"}
+
+
+def test_a_reason_has_at_most_2000_characters(db: Rented) -> None:
+    with db.as_app() as app:
+        session = open_session(app)
+    with nothing_written(db), refused("22W03", match="reason has 2001 characters"), db.as_app() as app:
+        close(app, session, "x" * 2001)
+    with db.as_app() as app:
+        assert close(app, session, "x" * 2000)["outcome"] == "closed"

@@ -236,3 +236,54 @@ def test_a_rewind_that_belongs_to_the_turn_it_takes_back_can_be_repeated(db: Ren
         first = rewind(app, session, event_id="r-1", invocation_id="inv-1")
     with nothing_written(db), db.as_app() as app:
         assert rewind(app, session, event_id="r-1", invocation_id="inv-1") == {**first, "outcome": "duplicate"}
+
+
+def test_no_chain_of_rewinds_moves_a_run_that_executes_to_another_generation(db: Rented, session: UUID) -> None:
+    """Otherwise the invocation could be started a second time, and a call of the first worker would be hidden."""
+    with db.as_app() as app:
+        say(app, session)
+        rewind(app, session, invocation_id="rw1")
+        say(app, session)
+        rewind(app, session, "rw1", invocation_id="rw2")
+        run = start(app, session)
+    with nothing_written(db), refused("55W08"), db.as_app() as app:
+        rewind(app, session, "rw2", invocation_id="rw3")
+    with db.as_app() as app:
+        assert call(app, "start_run", session_uid=session, invocation_id="inv-1")["outcome"] == "busy"
+        use_tool(app, session, "refund", attempt=1)
+        assert settle(app, run)["tools_executed"] == ["refund"]
+
+
+def test_a_run_that_executes_is_not_handed_over_by_undoing_a_rewind(db: Rented, session: UUID) -> None:
+    with db.as_app() as app:
+        say(app, session)
+        rewind(app, session, invocation_id="rw1")
+        say(app, session)
+        start(app, session)
+    with nothing_written(db), refused("55W08"), db.as_app() as app:
+        rewind(app, session, "rw1", invocation_id="rw2")
+
+
+def test_a_call_that_a_partial_rewind_left_standing_is_still_counted(db: Rented, session: UUID) -> None:
+    with db.as_app() as app:
+        use_tool(app, session, "refund")
+        say(app, session, invocation="inv-2")
+        say(app, session)
+        rewind(app, session, "inv-2")
+        run = start(app, session)
+        append(app, session, "agent", said("hi"), invocation_id="inv-1")
+        assert call(app, "retry_verdict", run_uid=run)["tools"] == ["refund"]
+        assert settle(app, run, status="failed")["tools_executed"] == ["refund"]
+        assert not call(app, "replay_verdict", run_uid=run)["allowed"]
+
+
+def test_the_worker_of_a_rewound_run_does_not_pass_for_one_of_the_next(db: Rented, session: UUID) -> None:
+    with db.as_app() as app:
+        say(app, session)
+        settle(app, start(app, session), status="failed")
+        rewind(app, session)
+        say(app, session)
+        again = call(app, "start_run", session_uid=session, invocation_id="inv-1")
+    assert (again["outcome"], again["attempt"]) == ("started", 2)
+    with nothing_written(db), refused("55W04"), db.as_app() as app:
+        use_tool(app, session, "refund", attempt=1)
