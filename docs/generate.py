@@ -1,4 +1,4 @@
-"""Write the pages that repeat what sql/ says: docs/errors.md and docs/state-machines.md. `--check` only compares."""
+"""Write the pages that repeat what sql/ says: errors, functions and state machines. `--check` only compares."""
 
 import re
 import sys
@@ -67,6 +67,70 @@ def errors_page() -> str:
     return "\n".join(page) + "\n"
 
 
+def _functions() -> list[tuple[str, str, str, str, str]]:
+    """Every call of the interface: name, arguments, result, comment, who may call it, in the order of installation."""
+    found = []
+    for line in (ROOT / "sql/manifest.txt").read_text().splitlines():
+        if not line.endswith(".sql"):
+            continue
+        text = (ROOT / "sql" / line).read_text()
+        head = re.search(
+            r"create or replace function durable\.(\w+)\((.*?)\)\n(returns [^\n]+\n)?language", text, re.DOTALL
+        )
+        callers = re.search(r"grant execute on function.*?to\s+([^;]+);", text, re.DOTALL)
+        if (
+            head is None
+            or callers is None
+            or not re.match(r"\s*(me text default null|tenant_id text, user_id text$)", head[2])
+        ):
+            continue
+        comment = re.search(r"comment on function [^\n]+ is\n'((?:[^']|'')*)';", text)
+        arguments = [part.strip() for part in head[2].strip().split(",\n" if "\n" in head[2] else ", ")]
+        given = ", ".join(part for part in arguments if not part.startswith("out "))
+        result = head[3] or "returns (" + ", ".join(part[4:] for part in arguments if part.startswith("out ")) + ")"
+        roles = [name for name in ("app", "operator", "auditor") if f"durable_{name}" in callers[1]]
+        found.append(
+            (head[1], given, result.strip(), comment[1].replace("''", "'") if comment else "", ", ".join(roles))
+        )
+    return found
+
+
+def _row_types() -> dict[str, str]:
+    """The columns of the composite types that calls return."""
+    texts = [path.read_text() for path in sorted((ROOT / "sql").rglob("*.sql"))]
+    pattern = r"create type durable\.(\w+) as \((.*?)\n\);"
+    types = [found for text in texts for found in re.findall(pattern, text, re.DOTALL)]
+    return {name: ", ".join(column.split()[0] for column in body.strip().split("\n")) for name, body in types}
+
+
+def functions_page() -> str:
+    """Describe every call of the SQL interface."""
+    page = [
+        "# Functions",
+        "",
+        "Generated from `sql/` by `docs/generate.py`. Call them with named arguments; `me` is the result of",
+        "`durable.act_as(tenant_id, user_id)`, or left out after `act_as` in the same transaction. The schema holds more",
+        "functions that these and the policies are built from: they keep the same rules, but may change between versions.",
+    ]
+    rows = _row_types()
+    for name, arguments, result, comment, roles in _functions():
+        columns = next((columns for kind, columns in rows.items() if result.endswith(f"durable.{kind}")), None)
+        page += [
+            "",
+            f"## {name}",
+            "",
+            f"`durable.{name}({arguments})`",
+            "",
+            comment,
+            "",
+            f"- May be called by: {roles}",
+        ]
+        page += [
+            f"- Row: `{columns}`" if columns else f"- {result[0].upper()}{result[1:]}".replace("Returns", "Returns:")
+        ]
+    return "\n".join(page) + "\n"
+
+
 def states_page() -> str:
     """Draw every status machine."""
     page = [
@@ -87,7 +151,11 @@ def states_page() -> str:
 def main() -> int:
     """Write or compare both pages; returns the exit code."""
     stale = []
-    for name, text in (("errors.md", errors_page()), ("state-machines.md", states_page())):
+    for name, text in (
+        ("errors.md", errors_page()),
+        ("functions.md", functions_page()),
+        ("state-machines.md", states_page()),
+    ):
         path = ROOT / "docs" / name
         if "--check" in sys.argv[1:]:
             if not path.exists() or path.read_text() != text:

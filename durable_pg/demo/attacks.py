@@ -30,7 +30,7 @@ ATTACKS = [
     Attack(
         "app",
         "settle the run again, as if no tool had run",
-        f"select durable.settle_run({ME}, run_uid => {{run_uid}}, tools_executed => '{{{{}}}}')",
+        f"select durable.settle_run({ME}, run_uid => {{run_uid}}, status => 'succeeded', tools_executed => '{{{{}}}}')",
         "tools-write-once",
         "23W02",
     ),
@@ -46,7 +46,8 @@ ATTACKS = [
     Attack(
         "app",
         "settle another run and leave its tool call out",
-        f"select durable.settle_run({ME}, run_uid => {{open_run_uid}}, tools_executed => '{{{{}}}}')",
+        f"select durable.settle_run({ME}, run_uid => {{open_run_uid}}, status => 'failed',"
+        " tools_executed => '{{}}')",
         "tools-complete",
         "23W08",
     ),

@@ -27,7 +27,7 @@ select run_uid, outcome from durable.start_run(
 """
 SETTLE = """
 select outcome from durable.settle_run(
-    me => durable.act_as(%(tenant)s, %(user)s), run_uid => %(run_uid)s, result => %(result)s)
+    me => durable.act_as(%(tenant)s, %(user)s), run_uid => %(run_uid)s, status => 'succeeded', result => %(result)s)
 """
 
 

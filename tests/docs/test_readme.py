@@ -12,7 +12,8 @@ from psycopg.types.json import Json, Jsonb
 from tests.harness import Database, refused, value
 from tests.migrations.support import psql
 
-README = (Path(__file__).parents[2] / "README.md").read_text()
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text()
 
 
 def _block(language: str) -> str:
@@ -52,14 +53,14 @@ def test_the_node_example_appends_once(db: Database, tmp_path: Path) -> None:
         pytest.skip("no node, or no DURABLE_PG_NODE_MODULES")
     (tmp_path / "node_modules").symlink_to(modules)
     (tmp_path / "turn.mjs").write_text(_block("js"))
-    environment = {**os.environ, "DURABLE_PG_URL": db.url("app")}
+    environment = {**os.environ, "DATABASE_URL": db.url("app")}
     shown = [
         subprocess.run(
             [node, "turn.mjs"], cwd=tmp_path, env=environment, check=True, capture_output=True, text=True
         ).stdout.strip()
         for _ in range(2)
     ]
-    assert shown == ["appended", "duplicate"]
+    assert shown == ["appended started", "duplicate settled"]
 
 
 TYPED = """
@@ -87,3 +88,23 @@ def test_psycopg_sends_json_and_not_jsonb(db: Database) -> None:
         assert value(app, call, session_uid, Json({"role": "assistant", "content": "hi"})) == "appended"
     with refused("42883"), db.as_app() as app:
         app.execute(call.encode(), (session_uid, Jsonb({"role": "assistant"})))
+
+
+PAGES = [path for path in ROOT.rglob("*.md") if not {".venv", "node_modules"}.intersection(path.parts)]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_file_that_a_page_names_is_there(page: Path) -> None:
+    text = page.read_text()
+    linked = [target for target in re.findall(r"\]\(([^)#]+)\)", text) if "://" not in target]
+    named = re.findall(r"`((?:sql|tests|docs|migrations|durable_pg|bench)/[\w./]*)`", text)
+    missing = [target for target in linked if not (page.parent / target).exists()]
+    assert [*missing, *(name for name in named if not (ROOT / name).exists())] == []
+
+
+def test_every_rule_of_the_readme_has_its_tests() -> None:
+    rows = re.findall(r"^\| `([a-z-]+)` \*? ?\|[^|]*\| (`test_[^|]+) \|$", README, re.MULTILINE)
+    assert len(rows) == 15
+    tests = {name for _, cell in rows for name in re.findall(r"`(test_\w+\.py)`", cell)}
+    present = {path.name for path in (ROOT / "tests/guarantees").glob("test_*.py")}
+    assert tests == present - {"test_guards_bite.py"}
