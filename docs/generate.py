@@ -109,8 +109,8 @@ def functions_page() -> str:
         "# Functions",
         "",
         "Generated from `sql/` by `docs/generate.py`. Call them with named arguments; `me` is the result of",
-        "`durable.act_as(tenant_id, user_id)`, or left out after `act_as` in the same transaction. The schema holds more",
-        "functions that these and the policies are built from: they keep the same rules, but may change between versions.",
+        "`durable.act_as(tenant_id, user_id)`, or left out after `act_as` in the same transaction. The schema holds",
+        "more functions, from which these and the policies are built: they keep the same rules, but may change.",
     ]
     rows = _row_types()
     for name, arguments, result, comment, roles in _functions():

@@ -150,7 +150,7 @@ def test_a_number_that_numeric_holds_keeps_every_digit(db: Rented, session: UUID
     "text", ["1e131071", "1e-16383", "[" + ",".join(["1e131071"] * 4300) + "]", '["\\u0000", 1e9999]']
 )
 def test_numbers_that_would_fill_every_answer_are_refused(db: Rented, session: UUID, argument: str, text: str) -> None:
-    """In jsonb, 1e131071 is written out in 131,072 digits; a few kilobytes of them would break every list they appear in."""
+    """In jsonb, 1e131071 is written out in 131,072 digits; a few kilobytes of these would break every list."""
     value = text if argument == "content" else f'{{"app:k": {text}}}'
     with nothing_written(db), refused("22W02", match="nested too deep or too large"), db.as_app() as app:
         append(app, session, **{argument: value})
