@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from functools import cache
@@ -11,8 +12,10 @@ from typing import NamedTuple
 
 from sqlalchemy.engine import Connection
 
-from durable_pg._migration.database import connect, may_become, rows, settings
-from durable_pg._migration.errors import DbaMustAct
+from durable_pg._migration.connecting import connect
+from durable_pg._migration.database import may_become, rows, settings, unreadable
+from durable_pg._migration.errors import BadRequest
+from durable_pg.roles import ALL
 
 _EXPECTED = "expected_catalog.json"
 
@@ -64,9 +67,51 @@ def read(target: str | Connection | None = None) -> list[Fact]:
             return _read(connection)
 
 
-def check(target: str | Connection | None = None) -> list[Difference]:
-    """The differences between a live database and this package; none when they agree."""
-    return compare(expected(), read(target))
+def check(target: str | Connection | None = None, *, guard_owners: Iterable[str] = ()) -> list[Difference]:
+    """The differences between a live database and this package; none when they agree.
+
+    `guard_owners`: roles which put our guards on tables of their own. USAGE on the schema and EXECUTE on the functions
+    which that takes, granted to one of them without grant option, are no differences; anything else still is.
+    """
+    accepted = _guard_grants(guard_owners)
+    return [difference for difference in compare(expected(), read(target)) if _grant(difference) not in accepted]
+
+
+# What protect_append_only, _rows, _write_once and _frozen take, called by the owner of a table of its own.
+GUARD_FUNCTIONS = (
+    "check_guardable(regclass,text[])",
+    "protect_append_only(regclass)",
+    "protect_frozen(regclass,text[])",
+    "protect_rows(regclass)",
+    "protect_write_once(regclass,text[])",
+    "put_column_guard(regclass,text,text,text,text[])",
+    "refuse_frozen()",
+    "refuse_rewrite()",
+    "refuse_truncate()",
+    "refuse_write_once()",
+)
+
+
+def _guard_grants(roles: Iterable[str]) -> set[tuple[str, str, str]]:
+    """The grants of guard owners, as _grant() reads them."""
+    accepted = set()
+    for role in roles:
+        if role in {*ALL, "public", ""}:
+            raise BadRequest(
+                f"{role or 'a role without a name'} can't own guards: their owner is a role of your own",
+                hint="Name the role that owns the tables you protect.",
+            )
+        # As the catalog query writes it: quoted unless it is a plain word.
+        name = role if re.fullmatch("[a-z_][a-z0-9_]*", role) else '"' + role.replace('"', '""') + '"'
+        accepted.add(("schema grant", "durable", f"{name} usage"))
+        accepted.update(("grant", function, f"{name} execute") for function in GUARD_FUNCTIONS)
+    return accepted
+
+
+def _grant(difference: Difference) -> tuple[str, str, str] | None:
+    if (difference.what, difference.actual) != ("extra", "granted"):
+        return None
+    return difference.kind, difference.object, difference.attribute
 
 
 def compare(expected_facts: Iterable[Fact], actual_facts: Iterable[Fact]) -> list[Difference]:
@@ -108,15 +153,19 @@ def as_json(facts: Iterable[Fact]) -> str:
 
 
 def _read(connection: Connection) -> list[Fact]:
-    query = resources.files("durable_pg").joinpath("catalog.sql").read_text(encoding="utf-8")
+    package = resources.files("durable_pg")
+    queries = [package.joinpath(name).read_text(encoding="utf-8") for name in ("catalog.sql", "surroundings.sql")]
     reading = {
         "search_path": "pg_catalog, pg_temp",
         "quote_all_identifiers": "off",
         "standard_conforming_strings": "on",
     }
     with settings(connection, reading):
-        result = connection.exec_driver_sql(query, execution_options={"no_parameters": True})
-        facts = [Fact(*(str(value) for value in row)) for row in result.fetchall()]
+        facts = [
+            Fact(*(str(value) for value in row))
+            for query in queries
+            for row in connection.exec_driver_sql(query, execution_options={"no_parameters": True}).fetchall()
+        ]
         facts += _transitions(connection, {fact.object for fact in facts if fact.kind == "table"})
     return sorted(facts)
 
@@ -145,9 +194,4 @@ def _reader(connection: Connection) -> str | None:
     for role in ("durable_owner", "durable_auditor"):
         if may_become(connection, role):
             return role
-    login = rows(connection, "select quote_ident(session_user)")[0][0]
-    raise DbaMustAct(
-        f"login {login} may not read durable.transitions",
-        statements=[f"grant durable_auditor to {login};"],
-        hint="Check as the migration login or as an auditor.",
-    )
+    raise unreadable(connection, "durable.transitions")

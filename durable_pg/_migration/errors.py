@@ -32,6 +32,14 @@ class BadRequest(MigrationError):
     exit_code = 2
 
 
+class LoginIsRuntime(BadRequest):
+    """A login that holds a front role was to migrate, or to read what only the migration login and an auditor may."""
+
+
+class DatabaseUnfit(MigrationError):
+    """The database is not in UTF8. Nothing was made in it."""
+
+
 class DbaMustAct(MigrationError):
     """This login lacks a right. `statements` are the SQL statements that a DBA has to run in this database."""
 

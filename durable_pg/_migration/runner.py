@@ -16,12 +16,17 @@ from alembic.util import CommandError
 from sqlalchemy.engine import Connection
 
 from durable_pg import _paths
-from durable_pg._migration.database import may_become, migration_role, rows, settings, transaction
-from durable_pg._migration.errors import BadRequest, DatabaseIsNewer, DbaMustAct
+from durable_pg._migration.database import may_become, migration_role, rows, settings, transaction, unreadable
+from durable_pg._migration.errors import BadRequest, DatabaseIsNewer
 
 VERSION_SCHEMA = "durable"
 # alembic.op is one a process: threads that migrate several databases take turns, a revision each.
 _OP = threading.RLock()
+_VERSION_TABLE = (
+    "select has_schema_privilege(n.oid, 'usage') and has_table_privilege(c.oid, 'select')"
+    " from pg_catalog.pg_class as c inner join pg_catalog.pg_namespace as n on n.oid = c.relnamespace"
+    " where n.nspname = 'durable' and c.relname = 'alembic_version'"
+)
 Steps = Callable[[tuple[str, ...], MigrationContext], Iterable[Any]]
 
 
@@ -49,12 +54,7 @@ def operations(context: MigrationContext) -> Iterator[None]:
 
 def read_current(connection: Connection) -> str | None:
     """The revision of this database, or None. Reads only; works as the migration login and as an auditor."""
-    found = rows(
-        connection,
-        "select has_schema_privilege(n.oid, 'usage') and has_table_privilege(c.oid, 'select')"
-        " from pg_catalog.pg_class as c inner join pg_catalog.pg_namespace as n on n.oid = c.relnamespace"
-        " where n.nspname = 'durable' and c.relname = 'alembic_version'",
-    )
+    found = rows(connection, _VERSION_TABLE)
     if not found:
         return None
     if found[0][0]:
@@ -63,12 +63,12 @@ def read_current(connection: Connection) -> str | None:
         if may_become(connection, role):
             with settings(connection, {"role": role}):
                 return _version(connection)
-    login = rows(connection, "select session_user::text")[0][0]
-    raise DbaMustAct(
-        f"login {login} may not read the revision of this database",
-        statements=[f"grant durable_auditor to {login};"],
-        hint="Connect as the migration login or as an auditor.",
-    )
+    raise unreadable(connection, "the revision of this database")
+
+
+def is_made(connection: Connection) -> bool:
+    """Whether a migration was ever run here, even if it was taken back to base since."""
+    return bool(rows(connection, _VERSION_TABLE))
 
 
 def _version(connection: Connection) -> str | None:
@@ -76,6 +76,20 @@ def _version(connection: Connection) -> str | None:
     if len(found) > 1:
         raise BadRequest(f"durable.alembic_version holds {len(found)} rows, expected at most one")
     return str(found[0][0]) if found else None
+
+
+def require_target(script: ScriptDirectory, revision: str) -> None:
+    """Raise BadRequest for a revision that doesn't exist, before anything is made. Relative ones come later."""
+    if "+" in revision or "-" in revision:
+        return
+    try:
+        script.get_revision(revision)
+    except CommandError as error:
+        raise BadRequest(f"there is no revision {revision}", hint=_known(script)) from error
+
+
+def _known(script: ScriptDirectory) -> str:
+    return f"Known are: base, {', '.join(reversed([str(entry.revision) for entry in script.walk_revisions()]))}, head."
 
 
 def require_known(script: ScriptDirectory, revision: str | None) -> None:
@@ -112,7 +126,7 @@ def run_steps(
     try:
         planned = list(plan(heads, context_for(connection, script, plan)))
     except CommandError as error:
-        raise BadRequest(str(error)) from error
+        raise BadRequest(str(error), hint=_known(script)) from error
     for step in planned:
         _run_step(connection, script, step, extra_settings)
     with transaction(connection):

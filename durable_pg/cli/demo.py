@@ -28,6 +28,8 @@ def demo(json: Json = False) -> None:
     try:
         report = run_demo(lambda step: console.print(f"[dim]·[/dim] {step} ..."))
     except NoEmbeddedServer as error:
+        if json:
+            typer.echo(jsonlib.dumps({"error": "NoEmbeddedServer", "message": str(error)}))
         typer.echo(f"error: {error}", err=True)
         raise typer.Exit(1) from None
     except KeyboardInterrupt:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
+from sqlalchemy.engine import Connection
 
 from durable_pg import catalog, migrate
+from durable_pg._migration.connecting import connect
 from durable_pg.cli.output import Json, Url, emit, reporting
 
 Wait = Annotated[
@@ -56,7 +58,7 @@ def upgrade(  # noqa: PLR0917  # typer reads options from parameters
     logins = {"app": app_login, "operator": operator_login, "maintainer": maintainer_login, "auditor": auditor_login}
     with reporting(json, "revisions that were finished stay, the one that was running is undone"):
         report = migrate.upgrade(url, to=to, wait=wait, lock_timeout=lock_timeout, logins=logins)
-        emit(json, _facts(report), _text(report))
+        _tell(report, json)
 
 
 def downgrade(  # noqa: PLR0917
@@ -79,7 +81,7 @@ def downgrade(  # noqa: PLR0917
     """
     with reporting(json, "revisions that were undone stay so, the one that was running is as before"):
         report = migrate.downgrade(url, to=to, drop_data=drop_data, wait=wait, lock_timeout=lock_timeout)
-        emit(json, _facts(report), _text(report))
+        _tell(report, json)
 
 
 def current(url: Url = None, json: Json = False) -> None:
@@ -88,11 +90,13 @@ def current(url: Url = None, json: Json = False) -> None:
     Works as the migration login and as an auditor.
     """
     with reporting(json, "nothing was written"):
-        revision, head = migrate.current(url), migrate.head()
-        text = revision or "none: schema durable has not been made here"
-        if revision is not None and revision != head:
+        with connect(url) as connection, connection.begin():
+            installed, revision, head = migrate.is_installed(connection), migrate.current(connection), migrate.head()
+        nothing = "at base" if installed else "none: durable_pg is not installed here"
+        text = revision or nothing
+        if installed and revision != head:
             text += f" (this package goes to {head})"
-        emit(json, {"current": revision, "head": head}, text)
+        emit(json, {"current": revision, "head": head, "installed": installed}, text)
 
 
 def sql(
@@ -123,28 +127,56 @@ def sql(
         emit(json, {"range": revisions, "sql": script}, script.rstrip("\n"))
 
 
-def check(url: Url = None, json: Json = False) -> None:
+def check(
+    url: Url = None,
+    guard_owner: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ROLE",
+            help="Role of yours that puts our guards on its own tables: its USAGE on schema durable and EXECUTE on the "
+            "functions which that takes are accepted, and nothing else. Can be given several times.",
+        ),
+    ] = None,
+    json: Json = False,
+) -> None:
     """Compare the live schema with the one of this package, and print every difference.
 
     Missing, extra and changed objects, grants, owners, policies, trigger modes (as pg_restore may leave them),
     attributes of the eight roles, and logins that hold two front roles. Works as the migration login and as an auditor.
-    Exits 1 when there are differences.
+    Exits 1 when there are differences, or when durable_pg is not installed.
     """
     with reporting(json, "nothing was written"):
-        revision, head = migrate.current(url), migrate.head()
-        if revision != head:
-            migrate.require_known(revision)
-        found = catalog.check(url)
-        facts = {"current": revision, "head": head, "differences": [difference.as_dict() for difference in found]}
-        lines = [str(difference) for difference in found]
-        if revision != head:
-            lines.insert(
-                0, f"the database is at {revision or 'no revision'}, this package at {head}: durable-pg upgrade"
-            )
-        lines.append(f"{len(found)} differences" if found else f"schema durable is as this package makes it ({head})")
+        with connect(url) as connection, connection.begin():
+            revision, head = migrate.current(connection), migrate.head()
+            if revision != head:
+                migrate.require_known(revision)
+            found = catalog.check(connection, guard_owners=guard_owner or ()) if revision else []
+            lines = [str(difference) for difference in found]
+            if revision is None:
+                lines = [_not_installed(connection)]
+            elif revision != head:
+                lines.insert(0, f"the database is at {revision}, this package at {head}: durable-pg upgrade")
+            installed = migrate.is_installed(connection)
+        facts: dict[str, object] = {"current": revision, "head": head, "installed": installed}
+        facts["differences"] = [difference.as_dict() for difference in found]
+        if revision is not None:
+            done = f"schema durable is as this package makes it ({head})"
+            lines.append(f"{len(found)} differences" if found else done)
         emit(json, facts, "\n".join(lines))
-    if found:
+    if found or revision != head:
         raise typer.Exit(1)
+
+
+def _not_installed(connection: Connection) -> str:
+    row = connection.exec_driver_sql("select current_database()::text, session_user::text").one()
+    what = "is at base" if migrate.is_installed(connection) else "is not installed"
+    return f"durable_pg {what} in database {row[0]} (as {row[1]}): run durable-pg upgrade"
+
+
+def _tell(report: migrate.Report, json: bool) -> None:
+    emit(json, _facts(report), _text(report))
+    for warning in report.warnings:
+        typer.echo(f"warning: {warning}", err=True)
 
 
 def _facts(report: migrate.Report) -> dict[str, object]:
@@ -154,6 +186,7 @@ def _facts(report: migrate.Report) -> dict[str, object]:
         "steps": report.steps,
         "waited": report.waited,
         "grants": list(report.grants),
+        "warnings": list(report.warnings),
     }
 
 

@@ -20,7 +20,12 @@ Url = Annotated[
         "Without it: DURABLE_PG_URL, then DATABASE_URL, then libpq's PG* variables.",
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for machines, errors included.")]
+Json = Annotated[
+    bool,
+    typer.Option(
+        "--json", help="Print one JSON object for machines, errors included (but not those of a wrong command line)."
+    ),
+]
 
 
 def emit(as_json: bool, facts: dict[str, Any], text: str) -> None:
@@ -55,11 +60,10 @@ def _fail(error: MigrationError, as_json: bool) -> None:
     typer.echo(f"error: {error.message}", err=True)
     for line in error.detail.splitlines():
         typer.echo(f"  {line}", err=True)
-    if statements:
+    if statements and not as_json:
         typer.echo("A DBA must run, in this database:", err=True)
-        if not as_json:
-            # Alone on stdout, so that they can be piped into psql.
-            for statement in statements:
-                typer.echo(statement)
+        # Alone on stdout, so that they can be piped into psql.
+        for statement in statements:
+            typer.echo(statement)
     if error.hint:
         typer.echo(f"hint: {error.hint}", err=True)

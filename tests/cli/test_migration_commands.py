@@ -7,9 +7,10 @@ import time
 
 import pytest
 
-from durable_pg import catalog, migrate
+from durable_pg import __version__, catalog, migrate
 from tests.harness import Database, value
 from tests.migrations.support import durable_pg, start
+from tests.servers import Server
 
 COMMANDS = ("upgrade", "downgrade", "current", "sql", "check")
 
@@ -52,10 +53,18 @@ def test_upgrade_and_current_tell_what_they_found(empty_database: Database) -> N
 def test_json_is_one_object_on_stdout(db: Database) -> None:
     url = db.url("mig")
     upgraded = json.loads(durable_pg("upgrade", "--url", url, "--json").stdout)
-    assert upgraded == {"before": migrate.head(), "after": migrate.head(), "steps": 0, "waited": False, "grants": []}
+    assert upgraded == {
+        "before": migrate.head(),
+        "after": migrate.head(),
+        "steps": 0,
+        "waited": False,
+        "grants": [],
+        "warnings": [],
+    }
     assert json.loads(durable_pg("current", "--url", url, "--json").stdout) == {
         "current": migrate.head(),
         "head": migrate.head(),
+        "installed": True,
     }
     assert json.loads(durable_pg("check", "--url", url, "--json").stdout)["differences"] == []
     assert json.loads(durable_pg("sql", "--json").stdout)["sql"] == migrate.offline_sql()
@@ -128,21 +137,67 @@ def test_sql_writes_both_ways(db: Database) -> None:
     assert (up.returncode, down.returncode) == (0, 0)
 
 
-def test_an_application_login_is_told_what_a_dba_must_run(db: Database) -> None:
-    done = durable_pg("upgrade", "--url", db.url("app"))
+@pytest.mark.parametrize("command", [("upgrade",), ("downgrade", "--to", "base"), ("current",), ("check",)])
+def test_an_application_login_is_sent_away_and_no_dba_is_asked(db: Database, command: tuple[str, ...]) -> None:
+    done = durable_pg(*command, "--url", db.url("app"))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "app is a runtime login (durable_app); it m" in done.stderr
+    assert "migration login" in done.stderr
+    assert "DBA" not in done.stderr
+
+
+def test_a_superuser_is_warned_in_words_and_in_json(db: Database) -> None:
+    url = db.server.url(db.name)
+    done = durable_pg("upgrade", "--url", url)
+    assert (done.returncode, done.stdout) == (0, f"already at {migrate.head()}\n")
+    assert done.stderr.startswith(f"warning: {db.server.user} is a superuser")
+    assert len(json.loads(durable_pg("upgrade", "--url", url, "--json").stdout)["warnings"]) == 1
+
+
+def test_check_says_in_one_line_that_nothing_is_installed(empty_database: Database) -> None:
+    url = empty_database.url("mig")
+    line = f"in database {empty_database.name} (as mig): run durable-pg upgrade\n"
+    done = durable_pg("check", "--url", url)
+    assert (done.returncode, done.stdout) == (1, f"durable_pg is not installed {line}")
+    facts = json.loads(durable_pg("check", "--url", url, "--json").stdout)
+    assert (facts["installed"], facts["differences"]) == (False, [])
+
+    migrate.upgrade(url)
+    migrate.downgrade(url, to="base")
+    assert durable_pg("check", "--url", url).stdout == f"durable_pg is at base {line}"
+    assert durable_pg("current", "--url", url).stdout.startswith("at base")
+
+
+def test_an_unknown_revision_is_answered_with_the_known_ones(empty_database: Database) -> None:
+    for command in ("upgrade", "downgrade"):
+        done = durable_pg(command, "--to", "9999", "--url", empty_database.url("mig"))
+        assert done.returncode == 2
+        assert "there is no revision 9999" in done.stderr
+        assert "Known are: base, 0001" in done.stderr
+    assert not migrate.is_installed(empty_database.url("mig"))
+
+
+def test_version() -> None:
+    done = durable_pg("--version")
+    assert (done.returncode, done.stdout) == (0, f"durable-pg {__version__}, schema {migrate.head()}\n")
+
+
+def test_statements_are_in_the_json_and_not_announced_on_stderr(server: Server) -> None:
+    # Nobody but a superuser may make anything in template1.
+    done = durable_pg("upgrade", "--url", server.url("template1", "mig"), "--json")
     assert done.returncode == 3
-    assert "grant durable_owner to app" in done.stdout
-    assert all(line.endswith(";") for line in done.stdout.splitlines())
-    assert "A DBA must run" in done.stderr
+    assert any("grant create on database template1" in line for line in json.loads(done.stdout)["statements"])
+    assert "A DBA must run" not in done.stderr
 
 
-def test_ctrl_c_leaves_nothing_half_done(empty_database: Database) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_an_interruption_leaves_nothing_half_done(empty_database: Database, number: signal.Signals) -> None:
     url = empty_database.url("mig")
     with empty_database.superuser() as blocker:
         blocker.execute("lock table pg_catalog.pg_policy in exclusive mode")
         job = start("upgrade", "--url", url, "--lock-timeout", "60")
         wait_for_lock(empty_database, job)
-        job.send_signal(signal.SIGINT)
+        job.send_signal(number)
         out, err = job.communicate(timeout=30)
     assert job.returncode == 130, (out, err)
     assert "Traceback" not in err

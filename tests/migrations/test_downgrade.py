@@ -39,7 +39,6 @@ def test_told_to_drop_data_it_does(db: Database) -> None:
 def test_a_foreign_table_that_uses_a_guard_is_not_stripped_of_it(db: Database) -> None:
     with db.superuser() as root:
         root.execute("create table public.mine (n integer)")
-        root.execute("alter table public.mine owner to durable_owner")
         root.execute("select durable.protect_append_only('public.mine')")
     with pytest.raises(migrate.MigrationError, match="2BP01"):
         migrate.downgrade(db.url("mig"), to="base")

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import psycopg
 import pytest
@@ -144,10 +144,54 @@ def test_check_prints_the_differences_and_exits_1(db: Database) -> None:
 
 
 def test_an_empty_database_lacks_everything(empty_database: Database) -> None:
-    done = support.durable_pg("check", "--url", empty_database.url("mig"))
-    assert done.returncode == 1
-    assert "missing table events" in done.stdout
-    assert "Traceback" not in done.stderr
+    missing = [str(difference) for difference in catalog.check(empty_database.url("mig"))]
+    assert "missing table events" in missing
+
+
+@pytest.fixture
+def team(db: Database) -> Iterator[str]:
+    """A role of its own whose name needs quotes, granted what guards on its tables take."""
+    name = f"Team {db.name}"
+    quoted, functions = f'"{name}"', ", ".join(f"durable.{function}" for function in catalog.GUARD_FUNCTIONS)
+    with db.superuser() as root:
+        root.execute(f"create role {quoted}".encode())
+        root.execute(f"grant usage on schema durable to {quoted}".encode())
+        root.execute(f"grant execute on function {functions} to {quoted}".encode())
+    yield name
+    with db.superuser() as root:
+        root.execute(f"drop owned by {quoted}".encode())
+        root.execute(f"drop role {quoted}".encode())
+
+
+def test_a_team_that_guards_its_own_tables_is_accepted_by_name(db: Database, team: str) -> None:
+    url = db.url("mig")
+    assert len(catalog.check(url)) == len(catalog.GUARD_FUNCTIONS) + 1
+    assert catalog.check(url, guard_owners=[team]) == []
+    assert len(catalog.check(url, guard_owners=["another"])) == len(catalog.GUARD_FUNCTIONS) + 1
+    done = support.durable_pg("check", "--url", url, "--guard-owner", "another", "--guard-owner", team)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    "grant",
+    [
+        "grant create on schema durable to {}",
+        "grant execute on function durable.protect_read_only(regclass) to {}",
+        "grant execute on function durable.refuse_rewrite() to {} with grant option",
+        "grant usage on schema durable to {} with grant option",
+        "grant select on durable.events to {}",
+    ],
+)
+def test_anything_else_of_that_team_is_still_a_difference(db: Database, team: str, grant: str) -> None:
+    with db.superuser() as root:
+        root.execute(grant.format(f'"{team}"').encode())
+    assert len(catalog.check(db.url("mig"), guard_owners=[team])) == 1
+
+
+@pytest.mark.parametrize("role", ["durable_app", "durable_owner", "public", ""])
+def test_a_role_of_ours_and_public_are_no_guard_owners(db: Database, role: str) -> None:
+    with pytest.raises(migrate.BadRequest):
+        catalog.check(db.url("mig"), guard_owners=[role])
 
 
 def in_two_roles(database: Database) -> list[str]:

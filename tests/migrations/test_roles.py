@@ -1,5 +1,6 @@
 """Bootstrap by a login that is no superuser, and logins that get a front role: on a cluster of our own."""
 
+import re
 import threading
 from collections.abc import Iterator
 
@@ -122,13 +123,78 @@ def test_a_server_that_gives_new_roles_to_their_maker_is_not_fooled(database: Da
     assert catalog.check(database.url("mig")) == []
 
 
-def test_the_wrong_encoding_is_refused(empty_server: Server) -> None:
+@pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII"])
+def test_the_wrong_encoding_is_refused_before_anything_is_made(empty_server: Server, encoding: str) -> None:
     add_login(empty_server, "mig", "createrole")
-    name = "durable_test_latin1"
+    name = f"durable_test_{encoding.lower()}"
     with empty_server.connect() as root:
-        root.execute(f"create database {name} owner mig template template0 encoding 'LATIN1' locale 'C'".encode())
-    with pytest.raises(migrate.MigrationError, match="UTF8"):
-        migrate.upgrade(empty_server.url(name, "mig"))
+        root.execute(f"create database {name} owner mig template template0 encoding '{encoding}' locale 'C'".encode())
+    url = empty_server.url(name, "mig")
+    with pytest.raises(migrate.DatabaseUnfit, match="needs a database in UTF8"):
+        migrate.upgrade(url)
+    assert support.role_facts(empty_server) == []
+    done = support.durable_pg("upgrade", "--url", url)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "Traceback" not in done.stderr
+    assert support.durable_pg("current", "--url", url).stdout.startswith("none")
+
+
+def test_a_runtime_login_never_migrates_and_no_dba_is_asked(database: Database) -> None:
+    for kind in roles.FRONT:
+        add_login(database.server, kind)
+    add_login(database.server, "nightly", "createrole")
+    upgrade(database, **{kind: kind for kind in roles.FRONT})
+    assert migrate.current(database.url("auditor")) == migrate.head()
+    run(database.server, ["create role team", "grant durable_app to team", "grant team to nightly"], "postgres")
+    for login, held in [*((kind, roles.FRONT[kind]) for kind in roles.FRONT), ("nightly", "durable_app")]:
+        words = rf"^{login} is a runtime login \({held}\); it must never migrate"
+        with pytest.raises(migrate.LoginIsRuntime, match=words) as caught:
+            migrate.upgrade(database.url(login))
+        assert "migration login" in caught.value.hint
+        with pytest.raises(migrate.LoginIsRuntime, match=words):
+            migrate.downgrade(database.url(login), to="base")
+        if held != "durable_auditor":
+            with pytest.raises(migrate.LoginIsRuntime, match=f"^{login} is a runtime login .*may not read"):
+                migrate.current(database.url(login))
+
+
+def test_a_second_login_on_a_server_gets_all_statements_in_one_go(database: Database) -> None:
+    upgrade(database)
+    add_login(database.server, "mig2", "createrole")
+    add_login(database.server, "app")
+    add_login(database.server, "auditor")
+    with support.new_database(database.server, "mig2") as second:
+        arguments = ("upgrade", "--url", second.url("mig2"), "--app-login", "app", "--auditor-login", "auditor")
+        done = support.durable_pg(*arguments)
+        if database.server.major >= MODERN:
+            assert done.returncode == 3, done.stderr
+            statements = done.stdout.splitlines()
+            assert [line.split()[1] for line in statements] == [
+                *(roles.OWNER, *roles.BACK, "durable_app", "durable_auditor")
+            ]
+            run(database.server, statements, second.name)
+            done = support.durable_pg(*arguments)
+        assert done.returncode == 0, done.stderr
+        assert catalog.check(second.url("mig2")) == []
+
+
+def test_without_createrole_the_statements_end_with_the_grants_asked_for(database: Database) -> None:
+    run(database.server, ["alter role mig nocreaterole", "create role app login"], "postgres")
+    with pytest.raises(migrate.DbaMustAct) as caught:
+        upgrade(database, app="app")
+    assert caught.value.statements[-1].startswith("grant durable_app to app")
+    run(database.server, list(caught.value.statements), database.name)
+    upgrade(database, app="app")
+    assert catalog.check(database.url("mig")) == []
+
+
+def test_a_superuser_is_warned(database: Database) -> None:
+    report = migrate.upgrade(database.server.url(database.name))
+    assert "postgres is a superuser" in report.warnings[0]
+    assert catalog.check(database.server.url(database.name)) == []
+    # The roles are the superuser's now; a login of its own is told what it lacks, and gets no warning.
+    run(database.server, ["grant durable_owner, durable_engine, durable_steward, durable_janitor to mig"], "postgres")
+    assert upgrade(database).warnings == ()
 
 
 def test_logins_get_their_front_role_and_a_second_run_grants_nothing(database: Database) -> None:
@@ -167,7 +233,9 @@ def test_a_login_that_would_be_more_than_a_front_role_is_refused(
     before = support.role_facts(database.server)
     with pytest.raises(migrate.LoginRefused, match=words) as caught:
         upgrade(database, app=login)
-    assert caught.value.statements
+    # What is proposed may be piped into psql: it makes or frees this login, never another with a made-up name.
+    assert caught.value.hint or caught.value.statements
+    assert all(login in re.findall(r"\w+", statement) for statement in caught.value.statements)
     assert support.role_facts(database.server) == before
 
 

@@ -140,7 +140,7 @@ def test_current_writes_nothing(empty_database: Database) -> None:
 def test_current_works_for_the_migration_login_and_an_auditor_only(db: Database) -> None:
     assert migrate.current(db.url("mig")) == migrate.head()
     assert migrate.current(db.url("auditor")) == migrate.head()
-    with pytest.raises(migrate.DbaMustAct):
+    with pytest.raises(migrate.LoginIsRuntime):
         migrate.current(db.url("app"))
 
 
