@@ -63,7 +63,7 @@ def chain(tmp_path: Path, db: Database, ending: str = "pass") -> Config:
     config = Config()
     config.set_main_option("script_location", str(tmp_path))
     config.set_main_option("path_separator", "os")
-    config.set_main_option("sqlalchemy.url", sqlalchemy_url(db))
+    config.set_main_option("sqlalchemy.url", sqlalchemy_url(db).replace("%", "%%"))
     return config
 
 
