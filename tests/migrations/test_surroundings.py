@@ -3,6 +3,8 @@
 import re
 
 import pytest
+from sqlalchemy import create_engine
+from sqlalchemy.pool import NullPool
 
 from durable_pg import catalog
 from tests.harness import Database
@@ -38,7 +40,7 @@ PLANTED = {
     ),
     "a publication": (["create publication leak for table durable.events"], r"extra outside publication leak"),
 }
-# Roles belong to the whole server: these are undone again.
+# Roles belong to the whole server: these are looked at in the transaction that makes them, which is rolled back.
 LOGINS = {
     "a login in a back role": (
         "grant durable_engine to {login}",
@@ -69,28 +71,28 @@ def test_check_notices(db: Database, what: str) -> None:
     assert any(re.match(expected, line) for line in found(db)), found(db)
 
 
+def found_with(db: Database, *statements: str) -> list[str]:
+    engine = create_engine(db.server.url(db.name).replace("postgresql://", "postgresql+psycopg://"), poolclass=NullPool)
+    with engine.connect() as connection:
+        for statement in statements:
+            connection.exec_driver_sql(statement)
+        differences = [str(difference) for difference in catalog.check(connection)]
+        connection.rollback()
+    return differences
+
+
 @pytest.mark.parametrize("what", LOGINS)
 def test_check_notices_a_login_that_is_more_than_it_should_be(db: Database, what: str) -> None:
     statements, expected = LOGINS[what]
-    login = f"more_{db.name}"
-    with db.server.connect() as root:
-        root.execute(f"create role {login} login".encode())
-        try:
-            for statement in statements.format(login=login).split("; "):
-                root.execute(statement.encode())
-            assert any(re.match(expected.format(login=login), line) for line in found(db)), found(db)
-        finally:
-            root.execute(f"drop role {login}".encode())
+    differences = found_with(db, "create role more login", *statements.format(login="more").split("; "))
+    assert any(re.match(expected.format(login="more"), line) for line in differences), differences
 
 
 @pytest.mark.pg(">= 16")
 def test_check_notices_a_login_that_could_grant_itself_another_role(db: Database) -> None:
-    login = f"more_{db.name}"
-    with db.server.connect() as root:
-        root.execute(f"create role {login} login".encode())
-        try:
-            root.execute(f"grant durable_app to {login}".encode())
-            root.execute(f"grant durable_auditor to {login} with admin true, inherit false, set false".encode())
-            assert f"extra login {login}: also admin of durable_auditor" in found(db)
-        finally:
-            root.execute(f"drop role {login}".encode())
+    assert "extra login more: also admin of durable_auditor" in found_with(
+        db,
+        "create role more login",
+        "grant durable_app to more",
+        "grant durable_auditor to more with admin true, inherit false, set false",
+    )
