@@ -16,8 +16,13 @@ where p.pronamespace = 'durable'::regnamespace
     and p.prolang = (select oid from pg_language where lanname = 'plpgsql')
     and message ~ '^(error|warning|security)'
 """
-# Only reached on the version that has it.
-EXPECTED = "new_uid: error:42883:6:RETURN:function uuidv7() does not exist"
+EXPECTED = {
+    # Only reached on the version that has it.
+    "new_uid: error:42883:6:RETURN:function uuidv7() does not exist",
+    # Their handlers end in a call of refuse_json or refuse_large_json, which always raise.
+    "escape_json: warning extra:2F005:control reached end of function without RETURN",
+    "escape_rare_json: warning extra:2F005:control reached end of function without RETURN",
+}
 
 
 def test_no_function_body_has_a_fault(db: Database) -> None:
@@ -28,4 +33,4 @@ def test_no_function_body_has_a_fault(db: Database) -> None:
         root.execute("create extension plpgsql_check")
         root.execute("set local durable.tenant_id = 'T1'; set local durable.user_id = 'U1'")
         found = {next(iter(row.values())) for row in root.execute(FOUND)}
-    assert found - {EXPECTED} == set()
+    assert found - EXPECTED == set()
