@@ -11,6 +11,7 @@ from sqlalchemy.engine import Connection
 from sqlalchemy.exc import DBAPIError
 
 from durable_pg import _paths
+from durable_pg._diagnostics import diagnostic, primary_message, sqlstate
 from durable_pg._migration.database import TRUSTED_PATH, execute_script, require_transaction, rows, settings
 from durable_pg._migration.errors import (
     DatabaseUnfit,
@@ -18,9 +19,6 @@ from durable_pg._migration.errors import (
     LoginIsRuntime,
     LoginRefused,
     MigrationError,
-    diagnostic,
-    primary_message,
-    sqlstate,
     statements_of,
 )
 

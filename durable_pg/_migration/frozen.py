@@ -16,14 +16,12 @@ from typing import cast
 from alembic.runtime.migration import MigrationContext
 from sqlalchemy.engine import Connection
 
+from durable_pg._diagnostics import diagnostic, primary_message, sqlstate
 from durable_pg._migration.database import execute_script
 from durable_pg._migration.errors import (
     MigrationError,
     RowsExist,
     WaitTimedOut,
-    diagnostic,
-    primary_message,
-    sqlstate,
 )
 
 _MARKER = re.compile(

@@ -1,0 +1,200 @@
+"""Three ways to the database: a pool, a connection of psycopg, a connection of SQLAlchemy. One call, one statement."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, Protocol, TypeVar
+
+import psycopg
+import sqlalchemy
+from psycopg import AsyncConnection, AsyncCursor
+from psycopg.pq import TransactionStatus
+from psycopg.rows import tuple_row
+from psycopg_pool import AsyncConnectionPool, PoolClosed, PoolTimeout
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.ext.asyncio import AsyncConnection as AsyncSqlalchemyConnection
+
+from durable_pg._calls import Call
+from durable_pg._faults import is_alive, not_sent, translate
+from durable_pg._queries import QUERIES, with_colons
+from durable_pg._reaching import pool_settings, unreachable
+from durable_pg._telemetry import observed, sent_again
+from durable_pg.errors import ConnectionLost, PoolNotOpen
+
+T = TypeVar("T")
+Rows = Sequence[Sequence[Any]]
+
+
+class AsyncWay(Protocol):
+    """How a call gets to the database and its rows come back. What was brought is neither opened nor closed."""
+
+    async def fetch(self, call: Call[Any]) -> Rows: ...
+
+    async def open(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+
+async def run(way: AsyncWay, call: Call[T]) -> T:
+    """Make a call, and see to it that it can be seen."""
+    with observed(call) as seen:
+        result = call.read(await way.fetch(call))
+        seen.answered(result)
+        return result
+
+
+class AsyncOnPool:
+    """Each call is a transaction of its own on whichever connection is free."""
+
+    def __init__(self, pool: AsyncConnectionPool[Any]) -> None:
+        self.pool = pool
+
+    async def open(self) -> None:
+        pass
+
+    async def close(self) -> None:
+        pass
+
+    async def fetch(self, call: Call[Any]) -> Rows:
+        try:
+            return await self._fetch(call)
+        except ConnectionLost:
+            if not call.repeatable:
+                raise
+        sent_again(call)
+        return await self._fetch(call)
+
+    async def _fetch(self, call: Call[Any]) -> Rows:
+        # A server that was restarted leaves as many dead connections as the pool holds.
+        for _ in range(max(self.pool.max_size, 1) + 1):
+            failures = self._failures()
+            try:
+                connection = await self.pool.getconn()
+            except (PoolTimeout, PoolClosed, psycopg.Error) as error:
+                raise not_sent(error, call, server_failed=self._failures() > failures) from error
+            try:
+                if is_alive(connection):
+                    return await _fetch_on(connection, call)
+                await connection.close()
+            finally:
+                await self.pool.putconn(connection)
+        raise ConnectionLost("every connection of the pool was dead", call=call.name, names=call.names)
+
+    def _failures(self) -> int:
+        """How often the pool has failed to connect."""
+        return self.pool.get_stats().get("connections_errors", 0)
+
+
+class AsyncOnOwnPool(AsyncOnPool):
+    """A pool for a URL, of this client alone."""
+
+    def __init__(self, url: str | None, **sizes: Any) -> None:
+        self._url = url
+        self._settings = pool_settings(url)
+        self._closed = False
+        super().__init__(AsyncConnectionPool(open=False, **sizes, **self._settings))
+
+    async def open(self) -> None:
+        if self._closed:
+            raise PoolNotOpen("this client was closed", hint="Make another one; a pool opens once.")
+        if not self.pool.closed:
+            return
+        # A pool would go on trying until its timeout, and not say why.
+        try:
+            connection = await AsyncConnection.connect(self._settings["conninfo"], **self._settings["kwargs"])
+        except psycopg.Error as error:
+            raise unreachable(error, self._url) from None
+        await connection.close()
+        await self.pool.open()
+
+    async def close(self) -> None:
+        self._closed = True
+        await self.pool.close()
+
+
+async def _fetch_on(connection: AsyncConnection[Any], call: Call[Any]) -> Rows:
+    """One statement, one transaction, one round trip: without autocommit, BEGIN and COMMIT would be two more."""
+    before = connection.autocommit
+    if not before:
+        await connection.set_autocommit(True)
+    try:
+        return await _execute(connection, call)
+    except psycopg.Error as error:
+        raise translate(error, call) from error
+    finally:
+        # A connection that was broken or interrupted is thrown away by the pool.
+        if not before and connection.info.transaction_status == TransactionStatus.IDLE:
+            await connection.set_autocommit(False)
+
+
+async def _execute(connection: AsyncConnection[Any], call: Call[Any]) -> Rows:
+    # A cursor of our own: the connection's factories and its prepare_threshold are the caller's.
+    async with AsyncCursor(connection, row_factory=tuple_row) as cursor:
+        await cursor.execute(QUERIES[call.name], call.parameters, prepare=False)
+        return await cursor.fetchall()
+
+
+class AsyncOnPsycopg:
+    """Calls take part in whatever transaction the connection is in; nothing is retried, committed or closed."""
+
+    def __init__(self, connection: AsyncConnection[Any]) -> None:
+        self.connection = connection
+
+    async def open(self) -> None:
+        pass
+
+    async def close(self) -> None:
+        pass
+
+    async def fetch(self, call: Call[Any]) -> Rows:
+        connection = self.connection
+        if connection.closed:
+            raise ConnectionLost("the connection is closed", call=call.name, names=call.names)
+        open_transaction = connection.info.transaction_status != TransactionStatus.IDLE
+        try:
+            return await _execute(connection, call)
+        except psycopg.Error as error:
+            undone = open_transaction or not connection.autocommit
+            raise translate(error, call, undone_with_connection=undone) from error
+
+
+class AsyncOnSqlalchemy:
+    """The same on a connection of SQLAlchemy, of whatever driver, which begins its transaction as it always does."""
+
+    def __init__(self, connection: AsyncSqlalchemyConnection) -> None:
+        self.connection = connection
+
+    async def open(self) -> None:
+        pass
+
+    async def close(self) -> None:
+        pass
+
+    async def fetch(self, call: Call[Any]) -> Rows:
+        try:
+            result = await self.connection.execute(_text(call.name), dict(call.parameters))
+            return result.all()
+        except DBAPIError as error:
+            raise translate(error, call, undone_with_connection=self._is_undone()) from error
+
+    def _is_undone(self) -> bool:
+        sync: Any = getattr(self.connection, "sync_connection", self.connection)
+        return sync.in_transaction() and not getattr(sync.connection.dbapi_connection, "autocommit", True)
+
+
+@cache
+def _text(name: str) -> sqlalchemy.TextClause:
+    return sqlalchemy.text(with_colons(QUERIES[name]))
+
+
+def way_on(connection: object) -> AsyncWay:
+    """The way over a connection that was brought. Raises TypeError for anything else."""
+    if isinstance(connection, AsyncConnection):
+        return AsyncOnPsycopg(connection)
+    if isinstance(connection, AsyncSqlalchemyConnection):
+        return AsyncOnSqlalchemy(connection)
+    raise TypeError(
+        f"on() takes a psycopg.AsyncConnection or a sqlalchemy.ext.asyncio.AsyncConnection, not {type(connection)!r}"
+        " (of an ORM session, await its connection())"
+    )

@@ -1,0 +1,151 @@
+"""What a call is given, as it goes to the database: text, uuids as text, integers, JSON text, times as ISO 8601 text.
+
+Refused here is only what could not be sent as it is meant: another type, a character that no Postgres text holds. All
+other limits are the database's own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timezone
+from typing import Any
+from uuid import UUID
+
+from durable_pg import _json
+from durable_pg.errors import ArgumentInvalid, IdentifierInvalid, JsonNotStorable
+from durable_pg.types import Run, RunOutcome, Session
+
+# Postgres counts to here in revision, seq, attempt.
+_LARGEST = 2**31 - 1
+_NOT_TEXT = re.compile("[\x00\ud800-\udfff]")
+
+
+def identifier(field: str, value: object) -> str:
+    """A name that must be given."""
+    if not isinstance(value, str):
+        raise _wrong_type(field, value, "a str", IdentifierInvalid)
+    return _plain(field, value, IdentifierInvalid)
+
+
+def optional_identifier(field: str, value: object) -> str | None:
+    return None if value is None else identifier(field, value)
+
+
+def text(field: str, value: object, wanted: str = "a str") -> str:
+    if not isinstance(value, str):
+        raise _wrong_type(field, value, wanted)
+    return _plain(field, value, ArgumentInvalid)
+
+
+def optional_text(field: str, value: object) -> str | None:
+    return None if value is None else text(field, value, "a str or None")
+
+
+def optional_names(field: str, value: Sequence[str] | None) -> list[str] | None:
+    """Names of tools. A str is a sequence too, and never meant."""
+    if value is None:
+        return None
+    if isinstance(value, (str, bytes)) or not isinstance(value, Sequence):
+        raise _wrong_type(field, value, "a list of str, or None")
+    return [text(f"{field}[{place}]", name) for place, name in enumerate(value)]
+
+
+def optional_integer(field: str, value: object) -> int | None:
+    if value is None:
+        return None
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise _wrong_type(field, value, "an int or None")
+    if not -_LARGEST <= value <= _LARGEST:
+        raise ArgumentInvalid(
+            f"{field} is out of range", detail=f"limit {_LARGEST}", hint="Pass what a call has returned.", column=field
+        )
+    return int(value)
+
+
+def boolean(field: str, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise _wrong_type(field, value, "a bool")
+    return value
+
+
+def optional_time(field: str, value: object) -> str | None:
+    if value is None:
+        return None
+    if not isinstance(value, datetime):
+        raise _wrong_type(field, value, "a datetime with a time zone, or None")
+    if value.utcoffset() is None:
+        raise ArgumentInvalid(
+            f"{field} has no time zone", hint="Pass datetime.now(timezone.utc) or give it a tzinfo.", column=field
+        )
+    try:
+        # In UTC: Postgres takes no offset with a fraction of a second, and would store what no datetime can hold.
+        return datetime.isoformat(value.astimezone(timezone.utc))
+    except OverflowError:
+        raise ArgumentInvalid(
+            f"{field} is out of range", hint="Pass a time of the years 1 to 9999 in UTC.", column=field
+        ) from None
+
+
+def session_uid(value: object) -> str:
+    return _uid("session", value.session_uid if isinstance(value, Session) else value, "a Session")
+
+
+def optional_session_uid(value: object) -> str | None:
+    return None if value is None else session_uid(value)
+
+
+def run_uid(value: object) -> str:
+    return _uid("run", value.run_uid if isinstance(value, (Run, RunOutcome)) else value, "a Run, a RunOutcome")
+
+
+def optional_object(field: str, value: object) -> str | None:
+    """JSON text of a mapping with str keys."""
+    if value is not None and not isinstance(value, Mapping):
+        raise _wrong_type(field, value, "a dict or None")
+    return optional_json(field, value if value is None or isinstance(value, dict) else dict(value))
+
+
+def optional_json(field: str, value: Any) -> str | None:
+    """JSON text; None is SQL's NULL: not given."""
+    if value is None:
+        return None
+    try:
+        return _json.encode(value, field)
+    except _json.NotStorable as fault:
+        raise JsonNotStorable(
+            f"{fault.path} can't be stored exactly", detail=fault.reason, hint=fault.hint, column=field
+        ) from None
+
+
+def _uid(field: str, value: object, kind: str) -> str:
+    if isinstance(value, UUID):
+        return str(value)
+    if not isinstance(value, str):
+        raise _wrong_type(field, value, f"{kind}, a UUID or its text")
+    try:
+        return str(UUID(value))
+    except ValueError:
+        raise ArgumentInvalid(
+            f"{field} is no uuid", hint=f"Pass {kind}, or the uid that the database issued.", column=field
+        ) from None
+
+
+def _plain(field: str, value: str, error: type[ArgumentInvalid | IdentifierInvalid]) -> str:
+    found = _NOT_TEXT.search(value)
+    if found:
+        what = "a NUL character" if found[0] == "\x00" else "half a surrogate pair"
+        raise error(
+            f"{field} contains {what}",
+            detail=f"field {field}, character {found.start() + 1} of {len(value)}",
+            hint="Postgres can't hold it in text: leave it out, or encode the name.",
+            column=field,
+        )
+    # Not str(value): a str that is an enum's member would say its name.
+    return str.__str__(value)
+
+
+def _wrong_type(
+    field: str, value: object, wanted: str, error: type[ArgumentInvalid | IdentifierInvalid] = ArgumentInvalid
+) -> ArgumentInvalid | IdentifierInvalid:
+    return error(f"{field} is of type {type(value).__name__}", hint=f"Pass {wanted}.", column=field)

@@ -1,0 +1,135 @@
+-- What the client sends: one call of one function a statement, all arguments named and cast. Every column comes back as
+-- text, a time as seconds since 1970 and a list as JSON, so that neither the driver nor the settings of a connection
+-- have a say. A name in a comment of its own begins a statement.
+
+-- open_session
+-- Create or find the open session of a user, an app and a name.
+select session_uid::text, app_name, user_id, session_id, state::text, revision::text, last_seq::text,
+    extract(epoch from created_at)::text, extract(epoch from updated_at)::text, extract(epoch from closed_at)::text,
+    outcome
+from durable.open_session(
+    me => durable.act_as(%(tenant_id)s::text, %(user_id)s::text),
+    app_name => %(app_name)s::text,
+    session_id => %(session_id)s::text,
+    state => %(state)s::json
+);
+
+-- close_session
+-- Hide a session and free its name.
+select session_uid::text, app_name, user_id, session_id, state::text, revision::text, last_seq::text,
+    extract(epoch from created_at)::text, extract(epoch from updated_at)::text, extract(epoch from closed_at)::text,
+    outcome
+from durable.close_session(
+    me => durable.act_as(%(tenant_id)s::text, %(user_id)s::text),
+    session_uid => %(session_uid)s::uuid,
+    reason => %(reason)s::text
+);
+
+-- list_sessions
+-- The open sessions, of one app or of all.
+select session_uid::text, app_name, user_id, session_id, state::text, revision::text, last_seq::text,
+    extract(epoch from created_at)::text, extract(epoch from updated_at)::text, extract(epoch from closed_at)::text,
+    outcome
+from durable.list_sessions(
+    me => durable.act_as(%(tenant_id)s::text, %(user_id)s::text),
+    app_name => %(app_name)s::text
+);
+
+-- get_state
+-- The merged state of a session, or of user and app alone.
+select state::text, revision::text
+from durable.get_state(
+    me => durable.act_as(%(tenant_id)s::text, %(user_id)s::text),
+    app_name => %(app_name)s::text,
+    session_uid => %(session_uid)s::uuid
+);
+
+-- append_event
+-- Record an event, or learn that it is recorded already.
+select seq::text, event_id, revision::text, outcome
+from durable.append_event(
+    me => durable.act_as(%(tenant_id)s::text, %(user_id)s::text),
+    session_uid => %(session_uid)s::uuid,
+    author => %(author)s::text,
+    content => %(content)s::json,
+    invocation_id => %(invocation_id)s::text,
+    event_id => %(event_id)s::text,
+    metadata => %(metadata)s::json,
+    state_delta => %(state_delta)s::json,
+    occurred_at => %(occurred_at)s::timestamptz,
+    repeatable => %(repeatable)s::boolean,
+    extra_tool_calls => %(extra_tool_calls)s::text[],
+    expected_revision => %(expected_revision)s::integer,
+    attempt => %(attempt)s::integer
+);
+
+-- read_events
+-- The events of a session in order.
+select seq::text, event_id, invocation_id, author, content::text, metadata::text, extract(epoch from occurred_at)::text,
+    extract(epoch from recorded_at)::text, attempt::text, opening::text, repeatable::text, generation::text,
+    to_json(tool_calls)::text, to_json(extra_tool_calls)::text, rewind_to::text, encode(hash, 'hex')
+from durable.read_events(
+    me => durable.act_as(%(tenant_id)s::text, %(user_id)s::text),
+    session_uid => %(session_uid)s::uuid,
+    after_seq => %(after_seq)s::integer,
+    latest => %(latest)s::integer,
+    after_time => %(after_time)s::timestamptz
+);
+
+-- verify_session
+-- Recompute the hash chain of a session.
+select intact::text, events_checked::text, broken_seq::text, problem
+from durable.verify_session(
+    me => durable.act_as(%(tenant_id)s::text, %(user_id)s::text),
+    session_uid => %(session_uid)s::uuid
+);
+
+-- start_run
+-- Start the run of an invocation, or learn where it stands.
+select run_uid::text, attempt::text, status, outcome, to_json(tools_executed)::text, result::text, error::text
+from durable.start_run(
+    me => durable.act_as(%(tenant_id)s::text, %(user_id)s::text),
+    session_uid => %(session_uid)s::uuid,
+    invocation_id => %(invocation_id)s::text,
+    trigger => %(trigger)s::text,
+    input => %(input)s::json
+);
+
+-- settle_run
+-- End a run for good.
+select run_uid::text, attempt::text, status, outcome, to_json(tools_executed)::text, result::text, error::text
+from durable.settle_run(
+    me => durable.act_as(%(tenant_id)s::text, %(user_id)s::text),
+    run_uid => %(run_uid)s::uuid,
+    attempt => %(attempt)s::integer,
+    status => %(status)s::text,
+    result => %(result)s::json,
+    error => %(error)s::json,
+    tools_executed => %(tools_executed)s::text[]
+);
+
+-- list_runs
+-- The runs, of one session or of all.
+select run_uid::text, session_uid::text, user_id, invocation_id, generation::text, trigger, input::text, status,
+    attempt::text, to_json(tools_executed)::text, result::text, error::text, extract(epoch from started_at)::text,
+    extract(epoch from settled_at)::text
+from durable.list_runs(
+    me => durable.act_as(%(tenant_id)s::text, %(user_id)s::text),
+    session_uid => %(session_uid)s::uuid
+);
+
+-- retry_verdict
+-- Whether the same turn may be sent to the model again.
+select allowed::text, reason, to_json(tools)::text
+from durable.retry_verdict(
+    me => durable.act_as(%(tenant_id)s::text, %(user_id)s::text),
+    run_uid => %(run_uid)s::uuid
+);
+
+-- replay_verdict
+-- Whether a settled run may be started anew from its input.
+select allowed::text, reason, to_json(tools)::text
+from durable.replay_verdict(
+    me => durable.act_as(%(tenant_id)s::text, %(user_id)s::text),
+    run_uid => %(run_uid)s::uuid
+);

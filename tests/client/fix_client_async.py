@@ -1,0 +1,29 @@
+"""The client by every way, and the view of one user."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+from psycopg_pool import AsyncConnectionPool
+
+from durable_pg import AsyncDurable, AsyncIdentity
+from tests.client.ways import POOLS, WAYS, address
+from tests.rented import Rented
+
+
+@pytest_asyncio.fixture(params=WAYS)
+async def durable_async(db: Rented, request: pytest.FixtureRequest) -> AsyncIterator[AsyncDurable]:
+    """The client over each of its ways to the database."""
+    with address(db, request.param) as url:
+        if request.param not in POOLS:
+            async with AsyncDurable.from_url(url) as durable:
+                yield durable
+            return
+        async with AsyncConnectionPool(url, min_size=1, open=False, kwargs=POOLS[request.param]) as pool:
+            yield AsyncDurable(pool)
+
+
+@pytest_asyncio.fixture
+async def me_async(db: Rented, durable_async: AsyncDurable) -> AsyncIdentity:
+    """User U1 of a tenant of this test's own."""
+    return durable_async.act_as(db.tenant("T1"), "U1")
