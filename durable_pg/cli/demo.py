@@ -1,9 +1,13 @@
-"""demo: the whole promise in one command."""
+"""demo: the whole promise in one command, on four bundled runs or on a file of them."""
 
 from __future__ import annotations
 
 import json as jsonlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import groupby
+from pathlib import Path
+from typing import Annotated
 
 import typer
 from rich import box
@@ -13,28 +17,58 @@ from rich.table import Table
 from rich.text import Text
 
 from durable_pg.cli.output import Json
+from durable_pg.cli.trajectories import on_trajectories
 from durable_pg.demo.main import Report, run_demo
+from durable_pg.demo.trajectories import NotTrajectories
 from durable_pg.server import NoEmbeddedServer
 
 
-def demo(json: Json = False) -> None:
+def demo(
+    trajectories: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Instead of the bundled runs and the attacks: record the runs of this file (JSON, also gzipped: "
+            "a list of objects with task_id, trial, user_id and OpenAI chat messages) and check every count.",
+        ),
+    ] = None,
+    workers: Annotated[int, typer.Option(metavar="N", min=1, max=64, help="With a file: worker processes.")] = 8,
+    submissions: Annotated[
+        int, typer.Option(metavar="N", min=1, max=100, help="With a file: how often each run is submitted.")
+    ] = 3,
+    json: Json = False,
+) -> None:
     """Watch Postgres record real agent runs once and refuse to be cheated. Needs no Postgres, leaves nothing behind.
 
     Starts an embedded server in a temporary directory (extra "embedded"), migrates it as a login that is no superuser,
     records four real runs of a tool-calling agent as the app, then attacks the record as the app, the operator, a
-    function gone wrong and the owner. Exits 1 if anything was not refused as it must be.
+    function gone wrong and the owner. Exits 1 if anything was not refused as it must be, or if a count is off.
     """
     console = Console(stderr=json)
+    with _reporting(json):
+        if trajectories is None:
+            _on_bundled_runs(console, json)
+        else:
+            on_trajectories(console, trajectories, workers, submissions, json)
+
+
+@contextmanager
+def _reporting(json: bool) -> Iterator[None]:
     try:
-        report = run_demo(lambda step: console.print(f"[dim]·[/dim] {step} ..."))
-    except NoEmbeddedServer as error:
+        yield
+    except (NoEmbeddedServer, NotTrajectories, OSError) as error:
+        message = str(error)
         if json:
-            typer.echo(jsonlib.dumps({"error": "NoEmbeddedServer", "message": str(error)}))
-        typer.echo(f"error: {error}", err=True)
-        raise typer.Exit(1) from None
+            typer.echo(jsonlib.dumps({"error": type(error).__name__, "message": message}))
+        typer.echo(f"error: {message}", err=True)
+        raise typer.Exit(1 if isinstance(error, NoEmbeddedServer) else 2) from None
     except KeyboardInterrupt:
         typer.echo("interrupted: the server is stopped and its data removed", err=True)
         raise typer.Exit(130) from None
+
+
+def _on_bundled_runs(console: Console, json: bool) -> None:
+    report = run_demo(lambda step: console.print(f"[dim]·[/dim] {step} ..."))
     if json:
         typer.echo(jsonlib.dumps(report.facts(), ensure_ascii=False))
     else:

@@ -11,21 +11,12 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
-from durable_pg import migrate
+from durable_pg.client import Durable
 from durable_pg.demo.attacks import ATTACKS, Attack
-from durable_pg.demo.recording import AgentRun, bundled_runs, one_row, record
-from durable_pg.server import start_temporary
+from durable_pg.demo.database import DemoDatabase, demo_database
+from durable_pg.demo.recording import AgentRun, bundled_runs, record
 
-LOGINS = {"app": "app", "operator": "operator", "maintainer": "maintainer", "auditor": "auditor"}
 TENANT = "airline-one"
-FOUND = """
-select count(*), count(*) filter (where e.opening), min(r.tools_executed), bool_and(v.intact)
-from durable.sessions as s
-join durable.runs as r using (session_uid)
-join durable.events as e using (session_uid)
-cross join durable.verify_session(session_uid => s.session_uid) as v
-where s.session_id = %(session)s
-"""
 START_ANOTHER = "select run_uid from durable.start_run(session_uid => %(session)s, invocation_id => 'turn-9')"
 CALL_A_TOOL = """
 select durable.append_event(session_uid => %(session)s, author => 'agent', invocation_id => 'turn-9',
@@ -90,30 +81,24 @@ class Report:
         }
 
 
+def _row(connection: psycopg.Connection[Any], query: str, parameters: dict[str, Any]) -> Any:
+    row = connection.execute(query.encode(), parameters).fetchone()
+    if row is None:
+        raise LookupError(f"no row: {query}")
+    return row
+
+
 class Demo:
-    """A database of its own with a login for each role."""
+    """What is done to the demo's database."""
 
-    def __init__(self, superuser_url: str) -> None:
-        self._superuser_url = superuser_url
-        self._database = "agents"
-
-    def prepare(self) -> None:
-        """What a DBA does once: a database for the migration login, and a login for each kind of work."""
-        with psycopg.connect(self._superuser_url, autocommit=True) as dba:
-            dba.execute("create role migrator login createrole")
-            for login in LOGINS.values():
-                dba.execute(sql.SQL("create role {} login").format(sql.Identifier(login)))
-            dba.execute(sql.SQL("create database {} owner migrator").format(sql.Identifier(self._database)))
-
-    def url(self, login: str) -> str:
-        """Where a login connects."""
-        return psycopg.conninfo.make_conninfo(self._superuser_url, user=login, dbname=self._database)
+    def __init__(self, database: DemoDatabase) -> None:
+        self._database = database
 
     @contextmanager
     def acting_as(self, role: str) -> Iterator[psycopg.Connection[Any]]:
         """Connect as a front role's login, or as the migration login that has become a role behind."""
         behind = role.startswith("durable_")
-        with psycopg.connect(self.url("migrator" if behind else role), autocommit=not behind) as connection:
+        with psycopg.connect(self._database.url("migrator" if behind else role), autocommit=not behind) as connection:
             if behind:
                 connection.execute(sql.SQL("set local durable.tenant_id = {}").format(sql.Literal(TENANT)))
                 connection.execute(sql.SQL("set local role {}").format(sql.Identifier(role)))
@@ -122,21 +107,25 @@ class Demo:
     def submit(self, run: AgentRun) -> Recorded:
         """Record a run three times over, as a crashed and retried worker would; say what is there in the end."""
         outcomes: Counter[str] = Counter()
-        with self.acting_as("app") as app:
+        with Durable.from_url(self._database.url("app")) as durable:
+            me = durable.act_as(TENANT, run.user_id)
             for _ in range(3):
-                outcomes += record(app, run, tenant=TENANT)
-            app.autocommit = False
-            app.execute("select durable.act_as(%s, %s)", (TENANT, run.user_id))
-            events, turns, tools, intact = one_row(app, FOUND, {"session": run.session_id})
-        complete = events == len(run.events) and turns == sum(event.is_user_turn for event in run.events)
-        return Recorded(run.format, events, turns, tools, outcomes["duplicate"], intact and complete)
+                outcomes += record(me, run)
+            session = me.open_session("airline", run.session_id)
+            events = me.read_events(session)
+            (settled,) = me.list_runs(session)
+            intact = me.verify_session(session).intact
+        turns = sum(event.opening for event in events)
+        complete = len(events) == len(run.events) and turns == sum(event.is_user_turn for event in run.events)
+        tools = settled.tools_executed or []
+        return Recorded(run.format, len(events), turns, tools, outcomes["duplicate"], intact and complete)
 
     def target(self, run: AgentRun) -> dict[str, sql.Literal]:
         """Names for the attacks: a settled run, its session, and a run that is executing with a tool call recorded."""
-        with psycopg.connect(self.url("app")) as app:
+        with psycopg.connect(self._database.url("app")) as app:
             app.execute("select durable.act_as(%s, %s)", (TENANT, run.user_id))
-            session_uid, run_uid = one_row(app, "select session_uid, run_uid from durable.runs", {})
-            (open_run_uid,) = one_row(app, START_ANOTHER, {"session": session_uid})
+            session_uid, run_uid = _row(app, "select session_uid, run_uid from durable.runs", {})
+            (open_run_uid,) = _row(app, START_ANOTHER, {"session": session_uid})
             app.execute(CALL_A_TOOL, {"session": session_uid})
         names = {
             "tenant": TENANT,
@@ -160,7 +149,7 @@ class Demo:
 
     def snapshot(self) -> list[Any]:
         """Every row, as the auditor reads it."""
-        with psycopg.connect(self.url("auditor")) as auditor:
+        with psycopg.connect(self._database.url("auditor")) as auditor:
             return [
                 auditor.execute(query).fetchall()
                 for query in (
@@ -173,17 +162,9 @@ class Demo:
 
 def run_demo(tell: Callable[[str], None]) -> Report:
     """Run it all on an embedded server; `tell` hears of each step before it begins. Raises NoEmbeddedServer."""
-    report = Report()
-    tell("Starting an embedded Postgres")
-    superuser_url, stop = start_temporary()
-    try:
-        demo = Demo(superuser_url)
-        demo.prepare()
-        tell("Migrating as the login migrator, which is no superuser")
-        report.revision = migrate.upgrade(demo.url("migrator"), logins=LOGINS).after
-        with psycopg.connect(demo.url("auditor")) as auditor:
-            report.postgres = auditor.info.parameter_status("server_version") or ""
-        runs = bundled_runs()
+    with demo_database(tell) as database:
+        demo, runs = Demo(database), bundled_runs()
+        report = Report(database.postgres, database.revision)
         tell(f"Recording {len(runs)} real agent runs as the login app, each submitted three times")
         report.recorded = [demo.submit(run) for run in runs]
         target = demo.target(runs[0])
@@ -191,6 +172,4 @@ def run_demo(tell: Callable[[str], None]) -> Report:
         tell(f"Attacking the record in {len(ATTACKS)} ways")
         report.tried = [demo.attack(attack, target) for attack in ATTACKS]
         report.unchanged = demo.snapshot() == before
-    finally:
-        stop()
     return report

@@ -1,0 +1,106 @@
+"""demo --trajectories: a progress bar while the runs of a file are recorded, then the report."""
+
+from __future__ import annotations
+
+import json as jsonlib
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import typer
+from rich import box
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+from durable_pg.demo.database import demo_database
+from durable_pg.demo.trajectories import NotTrajectories, Report, count, load, look, submit
+
+
+def on_trajectories(console: Console, file: Path, workers: int, submissions: int, json: bool) -> None:
+    """Record, count, report. Exits 1, and says what is off, unless every count is met."""
+    try:
+        found = load(file)
+    except NotTrajectories as error:
+        raise NotTrajectories(f"{file}: {error}") from None
+    with demo_database(lambda step: console.print(f"[dim]·[/dim] {step} ...")) as database:
+        console.print(
+            f"[dim]·[/dim] Submitting {len(found)} runs {submissions} times as app, by {workers} processes ..."
+        )
+        with _progress(console) as progress:
+            task = progress.add_task("events", total=count(found).events * submissions)
+            report = submit(
+                database.url("app"),
+                found,
+                workers=workers,
+                submissions=submissions,
+                advance=lambda events: progress.advance(task, events),
+            )
+        console.print("[dim]·[/dim] Counting what is recorded, as the login auditor ...")
+        look(database.url("auditor"), report)
+    if json:
+        typer.echo(jsonlib.dumps(_facts(report, database.postgres), ensure_ascii=False))
+    else:
+        _show(console, report, database.postgres)
+    faults = report.faults()
+    for fault in faults:
+        typer.echo(f"error: {fault}", err=True)
+    if faults:
+        raise typer.Exit(1)
+
+
+def _progress(console: Console) -> Progress:
+    return Progress(
+        TextColumn("  {task.description}"),
+        BarColumn(bar_width=None),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=console,
+        expand=True,
+    )
+
+
+def _facts(report: Report, postgres: str) -> dict[str, Any]:
+    return {
+        "postgres": postgres,
+        "workers": report.workers,
+        "submissions": report.submissions,
+        "recorded": asdict(report.recorded),
+        "duplicates_refused": report.outcomes["duplicate"],
+        "chains_intact": report.intact,
+        "outcomes": dict(report.outcomes),
+        "seconds": round(report.seconds, 3),
+        "events_per_second": round(report.calls / report.seconds),
+        "faults": report.faults(),
+        "passed": not report.faults(),
+    }
+
+
+def _show(console: Console, report: Report, postgres: str) -> None:
+    recorded, faults = report.recorded, report.faults()
+    numbers = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    numbers.add_column(justify="right")
+    numbers.add_column()
+    for number, what in (
+        (recorded.runs, "runs, each with one record of how it ended and which tools it called"),
+        (recorded.events, "events, in order, each there once"),
+        (recorded.user_turns, "user turns, each there once"),
+        (report.outcomes["duplicate"], "duplicates refused, out of " + f"{report.calls:,} events submitted"),
+        (report.intact, "hash chains intact"),
+        (round(report.calls / report.seconds), f"events per second, by {report.workers} processes"),
+    ):
+        numbers.add_row(f"{number:,}", what)
+    tools = Table(title="Tool calls found in the messages", box=box.SIMPLE_HEAD, title_justify="left")
+    tools.add_column("tool")
+    tools.add_column("calls", justify="right")
+    for tool, calls in recorded.tool_calls.items():
+        # Names out of the file are text, not markup.
+        tools.add_row(Text(tool), f"{calls:,}")
+    tools.add_row("all", f"{sum(recorded.tool_calls.values()):,}", style="bold")
+    console.print()
+    console.print(numbers)
+    console.print()
+    console.print(tools)
+    verdict = f"[red]{len(faults)} counts are off[/red]" if faults else "every count is that of the file"
+    console.print(f"Postgres {postgres}: {verdict}.")
