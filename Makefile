@@ -9,7 +9,7 @@ PYTEST_ARGS ?=
 PIP_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format revision check-generated build clean
+.PHONY: help demo test lint format revision generate check-generated build clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' Makefile
@@ -34,8 +34,15 @@ revision: $(VENV)/dev.stamp ## Freeze what changed in sql/ into the next migrati
 	@test -n "$(name)" || { echo "make revision name=what_it_does" >&2; exit 2; }
 	@$(BIN)/python migrations/freeze.py "$(name)"
 
-check-generated: $(VENV)/dev.stamp ## Check that frozen migrations and generated docs are as their sources say
+generate: $(VENV)/dev.stamp ## Write what is generated: the client's sync twins and tests, errors.py, pages of docs/
+	@$(BIN)/python tools/generate_errors.py
+	@$(BIN)/python tools/async_to_sync.py
+	@$(BIN)/python docs/generate.py
+
+check-generated: $(VENV)/dev.stamp ## Check that all that is generated or frozen is as its sources say
 	@$(BIN)/python migrations/freeze.py --check
+	@$(BIN)/python tools/generate_errors.py --check
+	@$(BIN)/python tools/async_to_sync.py --check
 	@$(BIN)/python docs/generate.py --check
 
 build: $(VENV)/dev.stamp ## Build the wheel and the source archive into dist/
@@ -43,7 +50,7 @@ build: $(VENV)/dev.stamp ## Build the wheel and the source archive into dist/
 
 clean: ## Remove .venv and everything else that can be made again
 	rm -rf $(VENV) dist build .pytest_cache .ruff_cache .mypy_cache .hypothesis
-	find durable_pg migrations tests docs -name __pycache__ -type d -prune -exec rm -rf {} +
+	find durable_pg migrations tests tools docs -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # A shim that exists and fails, an older Python, or one without venv or pip is passed over.
 $(VENV)/bin/python:

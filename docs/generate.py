@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 CLASSES = {
-    "22": "Data: an argument is not what it has to be (`psycopg.DataError`)",
-    "23": "Integrity: what is recorded stands against it (`psycopg.IntegrityError`)",
-    "42": "Access: who is asking, and what there is for them (`psycopg.ProgrammingError`)",
-    "55": "State: not now, or not any more (`psycopg.OperationalError`)",
+    "22": "Data: an argument is not what it has to be (`BadInput`; `psycopg.DataError`)",
+    "23": "Integrity: what is recorded stands against it (`Conflict`; `psycopg.IntegrityError`)",
+    "42": "Access: who is asking, and what there is for them (`AccessRefused`; `psycopg.ProgrammingError`)",
+    "55": "State: not now, or not any more (`WrongState`; `psycopg.OperationalError`)",
 }
 
 
@@ -55,12 +55,13 @@ def errors_page() -> str:
         "Every refusal carries its own SQLSTATE, a message, DETAIL with the values, HINT with the next step, and the",
         "schema, table, column or constraint where there is one: read those and never the text. Besides these, expect",
         "Postgres's own: `42501` (a privilege that nobody gave), `40001` (a stricter isolation level met a newer row:",
-        "try again).",
+        "try again). In Python each is a class of `durable_pg.errors`, and each SQLSTATE class a base of these.",
     ]
     for prefix, title in CLASSES.items():
-        page += ["", f"## {title}", "", "| SQLSTATE | name | rule | meaning |", "|---|---|---|---|"]
+        page += ["", f"## {title}", "", "| SQLSTATE | name | in Python | rule | meaning |", "|---|---|---|---|---|"]
         page += [
-            f"| `{code.sqlstate}` | `{code.name}` | {'' if code.rule == '-' else f'`{code.rule}`'} | {code.meaning} |"
+            f"| `{code.sqlstate}` | `{code.name}` | `{''.join(word.title() for word in code.name.split('_'))}` "
+            f"| {'' if code.rule == '-' else f'`{code.rule}`'} | {code.meaning} |"
             for code in error_codes()
             if code.sqlstate.startswith(prefix)
         ]
