@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,10 +15,11 @@ from tests.migrations.support import psql
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
+LANGUAGES = (ROOT / "docs" / "languages.md").read_text()
 
 
-def _block(language: str) -> str:
-    (block,) = re.findall(rf"^```{language}\n(.*?)^```", README, re.DOTALL | re.MULTILINE)
+def _block(language: str, page: str = README) -> str:
+    (block,) = re.findall(rf"^```{language}\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
     return str(block)
 
 
@@ -45,6 +47,36 @@ def test_the_psql_walk_through_can_be_repeated(db: Database, tmp_path: Path) -> 
         assert value(auditor, "select count(*) from durable.events") == 2
 
 
+PYTHON_SHOWS = """\
+settled ['refund'] {'text': 'done'}
+1 user []
+2 support_agent ['refund']
+invocation 'inv-1' was opened with another message (23W06)
+"""
+
+
+def _run_python(db: Database) -> str:
+    environment = {**os.environ, "DATABASE_URL": db.url("app")}
+    environment.pop("DURABLE_PG_URL", None)
+    done = subprocess.run(
+        [sys.executable, "-c", _block("python")], env=environment, check=True, capture_output=True, text=True
+    )
+    return done.stdout.partition("Detail:")[0]
+
+
+def test_the_python_example_refunds_once_and_can_be_repeated(db: Database) -> None:
+    assert _run_python(db) == "asking the payment provider: 7 evt-1\n" + PYTHON_SHOWS
+    assert _run_python(db) == PYTHON_SHOWS
+    assert len(_block("python").strip().splitlines()) <= 30
+
+
+def test_the_python_example_finds_what_the_walk_through_in_sql_has_recorded(db: Database, tmp_path: Path) -> None:
+    _run_walk_through(db, tmp_path)
+    assert _run_python(db) == PYTHON_SHOWS
+    shown = _run_walk_through(db, tmp_path)
+    assert "appended" not in shown
+
+
 def test_the_node_example_appends_once(db: Database, tmp_path: Path) -> None:
     """Needs node and a folder with the package pg in DURABLE_PG_NODE_MODULES."""
     modules = os.environ.get("DURABLE_PG_NODE_MODULES")
@@ -52,7 +84,7 @@ def test_the_node_example_appends_once(db: Database, tmp_path: Path) -> None:
     if node is None or modules is None:
         pytest.skip("no node, or no DURABLE_PG_NODE_MODULES")
     (tmp_path / "node_modules").symlink_to(modules)
-    (tmp_path / "turn.mjs").write_text(_block("js"))
+    (tmp_path / "turn.mjs").write_text(_block("js", LANGUAGES))
     environment = {**os.environ, "DATABASE_URL": db.url("app")}
     shown = [
         subprocess.run(
