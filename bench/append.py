@@ -1,6 +1,6 @@
 """How much of a bare INSERT's speed append_event keeps: python bench/append.py SUPERUSER_URL [--workers 1 8].
 
-Both write the same 1 KB message, autocommit, one statement a transaction, one session (or table) a worker, in turns in
+All write the same 1 KB message, autocommit, one statement a transaction, one session (or table) a worker, in turns in
 the same run. Makes a database of its own on the server and drops it. Give it a server with its settings as in
 production: with fsync off the statement itself is all that is left to compare.
 """
@@ -11,10 +11,10 @@ import argparse
 import json
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from multiprocessing import get_context
-from typing import Any
 
 import psycopg
 from psycopg import sql
@@ -22,10 +22,10 @@ from psycopg.conninfo import make_conninfo
 from rich.console import Console
 from rich.table import Table
 
-from durable_pg import migrate
-from durable_pg.demo.recording import one_row
+from durable_pg import Durable, Identity, migrate
+from durable_pg.types import Session
 
-BODY = json.dumps({"role": "model", "parts": [{"text": "x" * 960}]})
+BODY = {"role": "model", "parts": [{"text": "x" * 960}]}
 BARE = """
 create table public.bare (
     tenant_id text, session_uid uuid, seq integer, content jsonb, recorded_at timestamptz default now(),
@@ -35,40 +35,53 @@ grant insert on public.bare to bench_app
 """
 
 
-def bare_insert(app: psycopg.Connection[Any]) -> Callable[[int], object]:
+Write = Callable[[int], object]
+
+
+@contextmanager
+def bare_insert(url: str) -> Iterator[Write]:
     """Insert a row with a key and a content, and nothing else."""
     session = uuid.uuid4()
     query = "insert into public.bare (tenant_id, session_uid, seq, content) values ('acme', %s, %s, %s)"
-    return lambda seq: app.execute(query, (session, seq, BODY))
+    with psycopg.connect(url, autocommit=True) as app:
+        yield lambda seq: app.execute(query, (session, seq, json.dumps(BODY)))
 
 
-def append_event(app: psycopg.Connection[Any]) -> Callable[[int], object]:
-    """Append an event of a run that is executing, with an event_id, as a worker does."""
-    name = uuid.uuid4().hex
+@contextmanager
+def append_event(url: str) -> Iterator[Write]:
+    """Append an event of a run that is executing, with an event_id, as a worker in any language does."""
     me = "me => durable.act_as('acme', 'user-7')"
-    session = one_row(
-        app,
-        f"select session_uid from durable.open_session({me}, app_name => 'bench', session_id => %(name)s)",
-        {"name": name},
-    )
-    app.execute(f"select durable.start_run({me}, session_uid => %s, invocation_id => 'inv-1')".encode(), session)
     query = (
         f"select * from durable.append_event({me}, session_uid => %s, author => 'agent', content => %s,"
         " invocation_id => 'inv-1', event_id => %s)"
     ).encode()
-    return lambda seq: app.execute(query, (session[0], BODY, f"evt-{seq}"))
+    with opened(url) as (_, session), psycopg.connect(url, autocommit=True) as app:
+        yield lambda seq: app.execute(query, (session.session_uid, json.dumps(BODY), f"evt-{seq}"))
 
 
-WAYS: dict[str, Callable[[psycopg.Connection[Any]], Callable[[int], object]]] = {
-    "bare INSERT": bare_insert,
-    "append_event": append_event,
-}
+@contextmanager
+def client(url: str) -> Iterator[Write]:
+    """The same by the client, on a pool of its own."""
+    with opened(url) as (me, session):
+        yield lambda seq: me.append_event(session, "agent", BODY, invocation_id="inv-1", event_id=f"evt-{seq}")
+
+
+@contextmanager
+def opened(url: str) -> Iterator[tuple[Identity, Session]]:
+    """Open a session whose run executes."""
+    with Durable.from_url(url) as durable:
+        me = durable.act_as("acme", "user-7")
+        session = me.open_session("bench")
+        me.start_run(session, "inv-1")
+        yield me, session
+
+
+WAYS = {"bare INSERT": bare_insert, "append_event": append_event, "client": client}
 
 
 def work(url: str, way: str, seconds: float) -> int:
     """Write for so long; return how many were written."""
-    with psycopg.connect(url, autocommit=True) as app:
-        write = WAYS[way](app)
+    with WAYS[way](url) as write:
         done = 0
         end = time.monotonic() + seconds
         while time.monotonic() < end:
@@ -115,10 +128,11 @@ def main() -> None:
 
 def show(url: str, title: str, worker_counts: list[int], seconds: float) -> None:
     """One row for each number of workers."""
-    table = Table("workers", "bare INSERT /s", "append_event /s", "kept", title=title)
+    table = Table("workers", "bare INSERT /s", "append_event /s", "kept", "by the client /s", "kept", title=title)
     for workers in worker_counts:
-        bare, append = (rate(url, way, workers, seconds) for way in WAYS)
-        table.add_row(str(workers), f"{bare:,.0f}", f"{append:,.0f}", f"{append / bare:.2f}")
+        bare, append, client = (rate(url, way, workers, seconds) for way in WAYS)
+        kept = [f"{append / bare:.2f}", f"{client / bare:.2f}"]
+        table.add_row(str(workers), f"{bare:,.0f}", f"{append:,.0f}", kept[0], f"{client:,.0f}", kept[1])
     Console().print(table)
 
 

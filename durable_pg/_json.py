@@ -16,10 +16,12 @@ import pathlib
 import re
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Set
-from typing import Any, NoReturn
+from typing import Any
 
 # The limit of durable.check_expansion. Beyond 1 GB Postgres would not answer with an error but hang up.
 LIMIT = 134217728
+# Of a long path the first steps are shown, of a long key or type name the first characters.
+_HEAD, _KEY = 8, 40
 
 _Fault = tuple[str, str]
 
@@ -54,17 +56,13 @@ def encode(value: Any, field: str) -> str:
         equal = bool(_load(text) == value)
     except MemoryError:
         raise
-    except RecursionError:
-        too_deep = True
-    except Exception:  # noqa: BLE001 - a value's own methods may raise anything, in words that may repeat it
-        equal = False
+    except Exception as error:  # noqa: BLE001 - a value's own methods may raise anything
+        too_deep = isinstance(error, RecursionError)
     if not equal:
         # Not from a handler: what those caught may hold the value, and is not to be this error's context.
         raise _first_fault(value, field, too_deep)
     if len(text) > LIMIT // 4 and len(text.encode()) > LIMIT:
-        raise NotStorable(
-            field, f"its JSON takes more than {LIMIT >> 20} MB", "Store the large part elsewhere and refer to it."
-        )
+        raise NotStorable(field, f"it takes over {LIMIT >> 20} MB", "Store the large part elsewhere and refer to it.")
     return text
 
 
@@ -98,14 +96,10 @@ def _float(digits: str) -> float | decimal.Decimal:
     return decimal.Decimal(digits) if math.isinf(number) else number
 
 
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
-
-
 _dump_raw = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 _dump_ascii = json.JSONEncoder(ensure_ascii=True, allow_nan=False, separators=(",", ":")).encode
-_load = json.JSONDecoder(parse_constant=_refuse_constant).decode
-_load_any_number = json.JSONDecoder(parse_constant=_refuse_constant, parse_int=_integer, parse_float=_float).decode
+_load = json.JSONDecoder().decode
+_load_any_number = json.JSONDecoder(parse_int=_integer, parse_float=_float).decode
 
 # Every digit as 0, every E as e: what a text holds can then be found in C.
 _SHAPE = bytes.maketrans(b"123456789E", b"000000000e")
@@ -118,13 +112,12 @@ _EXPONENT = re.compile(r"[\[,:](-?[0-9](?:\.[0-9]+)?e[-+][0-9]{2,3})(?=[\],}])")
 def _dump(value: Any) -> str:
     text = _dump_raw(value)
     try:
-        data = text.encode()
+        shape = text.encode().translate(_SHAPE)
     except UnicodeEncodeError:
         # A lone surrogate has no UTF-8, but an escape.
         text = _dump_ascii(value)
-        data = text.encode()
-    shape = data.translate(_SHAPE)
-    return _write_all_out(text) if b"0e-0" in shape or b"0e+0" in shape else text
+        shape = text.encode().translate(_SHAPE)
+    return _write_all_out(text) if b"0e-00" in shape or b"0e+00" in shape else text
 
 
 def _write_out(number: str) -> str:
@@ -157,11 +150,6 @@ class _Place:
     step: str | int
     depth: int
 
-    @property
-    def is_container(self) -> bool:
-        # The type and not isinstance(): a proxy or a mock may claim another class, and json doesn't believe it.
-        return issubclass(type(self.value), (list, dict))
-
     def all_above(self) -> Iterator[_Place]:
         place = self.above
         while place is not None:
@@ -184,13 +172,15 @@ def _first_fault(value: Any, field: str, too_deep: bool) -> NotStorable:
     waiting, seen = [root], dict[int, _Place]()
     while waiting:
         place = waiting.pop()
-        if not place.is_container:
+        # Types and not isinstance(): a proxy or a mock may claim another class, and json doesn't believe it.
+        if not issubclass(type(place.value), (list, dict)):
             fault = _leaf_fault(place.value)
         elif id(place.value) not in seen:
             seen[id(place.value)] = place
             deepest = place if place.depth > deepest.depth else deepest
-            fault = _key_fault(place.value)
-            waiting += reversed(_members(place))
+            members = _members(place)
+            fault = _key_fault(members) if issubclass(type(place.value), dict) else None
+            waiting += reversed(members)
         else:
             fault = _CYCLE if any(place.value is other.value for other in place.all_above()) else None
         if fault is not None:
@@ -222,11 +212,11 @@ def _survives(value: Any) -> bool:
         return False
 
 
-def _key_fault(value: Any) -> _Fault | None:
-    for member in _members(_Place(value, None, "", 0)) if issubclass(type(value), dict) else ():
-        if not issubclass(type(member.step), str):
-            return f"one of its keys is of type {_type(member.step)}, JSON has only strings", "Write str(key)."
-        fault = _leaf_fault(member.step)
+def _key_fault(members: list[_Place]) -> _Fault | None:
+    for key in (member.step for member in members):
+        if not issubclass(type(key), str):
+            return f"one of its keys is of type {_type(key)}, JSON has only strings", "Write str(key)."
+        fault = _leaf_fault(key)
         if fault is not None:
             return f"one of its keys: {fault[0]}", fault[1]
     return None
@@ -235,19 +225,23 @@ def _key_fault(value: Any) -> _Fault | None:
 # 640 digits, the least that sys.set_int_max_str_digits() can be set to.
 _WRITABLE_BITS = 2126
 _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
+_JOINED = (
+    "a high surrogate is directly followed by a low one, which JSON joins into one character",
+    'Join them first: value.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass").',
+)
 _CYCLE = "it contains itself", "Refer to it by a name or a key instead."
 
 
 def _leaf_fault(value: Any) -> _Fault | None:
     kind = type(value)
-    if _survives(value):
+    # The two that long values consist of are not worth a dump each.
+    if (kind is float and math.isfinite(value)) or (kind is str and value.isascii()) or _survives(value):
         return None
     if issubclass(kind, str) and _PAIR.search(value):
-        reason = "a high surrogate is directly followed by a low one, which JSON joins into one character"
-        return reason, 'Join them first: value.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass").'
+        return _JOINED
     if issubclass(kind, float) and not math.isfinite(value):
         return "NaN and Infinity are not JSON", 'Write None, or a string such as "NaN".'
-    if issubclass(kind, int) and value.bit_length() > _WRITABLE_BITS:
+    if issubclass(kind, int) and int.bit_length(value) > _WRITABLE_BITS:
         return "it is an int of more digits than sys.get_int_max_str_digits()", "Write hex(value)."
     if issubclass(kind, (str, int, float)):
         return _unequal(value)
@@ -282,9 +276,6 @@ def _hint(kind: type) -> str:
     by_method = (hint for name, hint in _BY_METHOD if hasattr(kind, name))
     by_base = (hint for bases, hint in _BY_BASE if issubclass(kind, bases))
     return next(by_method, None) or next(by_base, "Write it with dict, list, str, int, float, bool and None.")
-
-
-_HEAD, _KEY = 8, 40
 
 
 def _written(step: str | int) -> str:
