@@ -1,9 +1,11 @@
-"""Write the pages that repeat what sql/ says: errors, functions and state machines. `--check` only compares."""
+"""Write the pages that repeat what sql/ and the commands say. `--check` only compares."""
 
 import re
 import sys
 from pathlib import Path
 from typing import NamedTuple
+
+from commands_page import commands_page
 
 ROOT = Path(__file__).resolve().parent.parent
 CLASSES = {
@@ -150,12 +152,13 @@ def states_page() -> str:
 
 
 def main() -> int:
-    """Write or compare both pages; returns the exit code."""
+    """Write or compare the pages; returns the exit code."""
     stale = []
     for name, text in (
         ("errors.md", errors_page()),
         ("functions.md", functions_page()),
         ("state-machines.md", states_page()),
+        ("commands.md", commands_page()),
     ):
         path = ROOT / "docs" / name
         if "--check" in sys.argv[1:]:

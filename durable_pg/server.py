@@ -23,7 +23,18 @@ synchronous_commit = off
 """
 
 
-class NoEmbeddedServer(Exception):
+class ServerError(Exception):
+    """An embedded server can't be had, started, stopped or found; `exit_code` is what durable-pg ends with."""
+
+    def __init__(self, message: str, *, detail: str = "", hint: str = "", exit_code: int = 1) -> None:
+        super().__init__(message)
+        self.message = message
+        self.detail = detail
+        self.hint = hint
+        self.exit_code = exit_code
+
+
+class NoEmbeddedServer(ServerError):
     """The package with the embedded server is not installed."""
 
     def __init__(self) -> None:
@@ -40,13 +51,13 @@ def start_temporary(settings: str = "") -> tuple[str, Callable[[], None]]:
     cleanup = ExitStack()
 
     def stop() -> None:
-        with _undisturbed():
+        with undisturbed():
             cleanup.close()
             atexit.unregister(stop)
 
     atexit.register(stop)
     try:
-        with _undisturbed():
+        with undisturbed():
             return _start(settings, cleanup), stop
     except BaseException:
         stop()
@@ -91,7 +102,7 @@ def _quiet() -> Iterator[None]:
 
 
 @contextmanager
-def _undisturbed() -> Iterator[None]:
+def undisturbed() -> Iterator[None]:
     """Put signals off until the end of the block, also for initdb and pg_ctl, which a terminal's Ctrl-C reaches too."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
     try:

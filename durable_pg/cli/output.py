@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from durable_pg._migration.errors import DbaMustAct, MigrationError
+from durable_pg.server import ServerError
 
 Url = Annotated[
     str | None,
@@ -38,7 +39,7 @@ def reporting(as_json: bool, interrupted: str) -> Iterator[None]:
     """Turn what goes wrong into a message and an exit code."""
     try:
         yield
-    except MigrationError as error:
+    except (MigrationError, ServerError) as error:
         _fail(error, as_json)
         raise typer.Exit(error.exit_code) from None
     except KeyboardInterrupt:
@@ -46,7 +47,7 @@ def reporting(as_json: bool, interrupted: str) -> Iterator[None]:
         raise typer.Exit(130) from None
 
 
-def _fail(error: MigrationError, as_json: bool) -> None:
+def _fail(error: MigrationError | ServerError, as_json: bool) -> None:
     statements = list(error.statements) if isinstance(error, DbaMustAct) else []
     if as_json:
         facts = {

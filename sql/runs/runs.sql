@@ -30,6 +30,9 @@ create table durable.runs (
     constraint runs_tools_are_named check (array_position(tools_executed, null) is null)
 );
 
+-- What a user's own rows are found by: without it, one user's list reads all runs of the tenant.
+create index runs_of_a_user on durable.runs (tenant_id, user_id, run_uid);
+
 comment on table durable.runs is
 'One row for each invocation that is or was executed. The app reads its user''s own; start_run and settle_run write.';
 comment on column durable.runs.generation is 'How many rewinds had removed the invocation''s opening message when it started.';

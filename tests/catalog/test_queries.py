@@ -15,7 +15,7 @@ STATEMENT = re.compile(
     r"\A-- (?P<comment>[^\n]+)\nselect (?P<columns>.+?)\nfrom durable\.(?P<function>\w+)\(\n(?P<arguments>.+)\n\)\Z",
     re.DOTALL,
 )
-ARGUMENT = re.compile(r"    (?P<name>\w+) => %\((?P<parameter>\w+)\)s::(?P<type>[a-z\[\]]+)")
+ARGUMENT = re.compile(r"    (?P<name>\w+) => %\((?P<parameter>\w+)\)s::(?:text::)?(?P<type>[a-z\[\]]+)")
 ME = "    me => durable.act_as(%(tenant_id)s::text, %(user_id)s::text)"
 TYPES = {"timestamp with time zone": "timestamptz"}
 

@@ -12,7 +12,7 @@ NULLABLE = {
     "audit_log": {"acted_by", "subject_uid"},
 }
 # For speed alone: without them every answer is the same, later. See test_guards_bite.
-PLAIN_INDEXES = {"events_by_invocation", "events_rewinds"}
+PLAIN_INDEXES = {"events_by_invocation", "events_rewinds", "runs_of_a_user"}
 REFUSALS = ("refuse_rewrite", "refuse_truncate", "refuse_write_once", "refuse_frozen", "enforce_transitions")
 
 

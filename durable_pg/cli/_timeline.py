@@ -1,0 +1,181 @@
+"""A run, and a session's log, as lines that a person reads at 3 a.m."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from durable_pg.cli._advice import in_words, next_steps, tools_in_words
+from durable_pg.cli._lists import STATUS_STYLES
+from durable_pg.cli._terminal import USUAL, Page, ago, brief, fit, lasting, shown, width, wrap
+from durable_pg.inspection import Event, Json, Piece, Timeline, read_pieces
+
+# A silence is shown from here on.
+_GAP = timedelta(seconds=30)
+# Time between what the caller says and when it was recorded: below this it is the way to the database.
+_LATE = timedelta(minutes=1)
+# Ours and at the front, so that no text can pass itself off as a tool call.
+_SIGNS = {"text": ("» ", ""), "thought": ("~ ", "dim"), "call": ("→ ", "cyan"), "result": ("← ", "green")}
+_LABEL = 12
+_SHORT_LINES, _ERROR_LINES = 3, 12
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A line of the log to be: when, which event, who, and what; without an event it is a mark of ours."""
+
+    at: datetime
+    time: str
+    event: Event | None = None
+    mark: str = ""
+    note: str = ""
+
+
+def print_run(page: Page, timeline: Timeline, *, full: bool) -> None:
+    """Add the whole story of a run: what it is, what went in, what happened, what came out, what to do."""
+    run = timeline.run
+    page.line(("run ", "dim"), (str(run.run_uid), "bold"), "  ", (run.status, STATUS_STYLES.get(run.status, "")))
+    labelled(page, "tenant", run.tenant_id)
+    labelled(page, "user", run.user_id)
+    labelled(page, "session", f"{run.app_name}/{run.session_id}")
+    labelled(page, "", str(run.session_uid))
+    labelled(page, "invocation", f"{run.invocation_id}, generation {run.generation}")
+    labelled(page, "attempt", f"{run.attempt}, triggered by {run.trigger}")
+    labelled(page, "started", f"{moment(run.started_at)} ({ago(timeline.read_at - run.started_at)})")
+    settled = f"{moment(run.settled_at)}, after {lasting(run.duration)}" if run.settled_at and run.duration else "no"
+    labelled(page, "settled", settled)
+    labelled(page, "tools", tools_in_words(timeline))
+    block(page, "input", run.input, full=full, most=_SHORT_LINES)
+    page.line()
+    _count(page, timeline)
+    print_log(page, list(_entries(timeline)), full=full)
+    if run.result is not None or run.status == "succeeded":
+        block(page, "result", run.result, full=full, most=_SHORT_LINES)
+    block(page, "error", run.error, full=full, most=_ERROR_LINES, style="red")
+    page.line()
+    labelled(page, "send again", in_words(timeline.retry_verdict))
+    labelled(page, "replay", in_words(timeline.replay_verdict))
+    for place, step in enumerate(next_steps(timeline)):
+        labelled(page, "" if place else "next", step)
+
+
+def print_log(page: Page, entries: Sequence[Entry], *, full: bool) -> None:
+    """Add events in order, and the silences between them."""
+    columns = page.columns or USUAL
+    # A narrow terminal wraps rather than seeing nothing.
+    least = 20
+    seqs = max((width(str(entry.event.seq)) for entry in entries if entry.event), default=1) + 1
+    times = max((width(entry.time) for entry in entries), default=0)
+    authors = max((width(shown(entry.event.author)) for entry in entries if entry.event), default=0)
+    authors = min(authors, 14 if columns < 100 else 24)
+    indent = 2 + seqs + 2 + times + 2 + authors + 2
+    before: datetime | None = None
+    for entry in entries:
+        if before is not None and entry.at - before >= _GAP:
+            page.line((" " * (2 + seqs + 2) + f"… {lasting(entry.at - before)} nothing …", "yellow"))
+        before = entry.at
+        seq = f"#{entry.event.seq}" if entry.event else ""
+        who = fit(shown(entry.event.author), authors) if entry.event else ""
+        left = f"  {seq:>{seqs}}  {entry.time:>{times}}  {who}{' ' * (authors - width(who))}  "
+        for place, (text, style) in enumerate(_texts(entry, None if full else max(columns - indent, least))):
+            for line in wrap(text, page.columns and max(page.columns - indent, least)) if full else [text]:
+                page.line((left if place == 0 else " " * indent, "dim"), (line, style))
+                left = " " * indent
+
+
+def labelled(page: Page, label: str, text: str) -> None:
+    """Add a line of the header, broken where it is too long."""
+    columns = page.columns and page.columns - _LABEL - 1
+    for line in wrap(shown(text), columns):
+        page.line((f"{label:<{_LABEL}} ", "dim"), line)
+        label = ""
+
+
+def block(page: Page, title: str, value: Json | None, *, full: bool, most: int, style: str = "") -> None:
+    """Add a JSON value under a title, no more than `most` lines of it unless it is to be full."""
+    if value is None:
+        return
+    page.line()
+    page.line((title, "dim"))
+    columns = (page.columns or USUAL) - 2
+    if full:
+        lines = list(wrap(shown(value.text, newlines="\n"), page.columns and columns))
+    else:
+        lines = list(wrap(shown(value.text[: columns * (most + 1)]), columns))
+        if len(lines) > most:
+            lines = [*lines[: most - 1], fit(lines[most - 1] + "…", columns - 13) + " (see --full)"]
+    for line in lines:
+        page.line("  ", (line, style))
+
+
+def moment(at: datetime) -> str:
+    """Write a time, in UTC."""
+    return f"{at:%Y-%m-%d %H:%M:%S}.{at.microsecond // 1000:03} UTC"
+
+
+def _count(page: Page, timeline: Timeline) -> None:
+    shown_, all_ = len(timeline.events), timeline.events_recorded
+    if shown_ < all_:
+        page.line((f"events, the latest {shown_} of {all_} (--events 0: all)", "dim"))
+    else:
+        page.line((f"events ({all_})" if all_ else "events: none is recorded", "dim"))
+
+
+def _entries(timeline: Timeline) -> Iterator[Entry]:
+    run = timeline.run
+    marks = [Entry(run.started_at, "+0.0 s", mark="run started")]
+    end = run.settled_at or timeline.read_at
+    marks.append(Entry(end, _offset(end - run.started_at), mark=f"settled: {run.status}" if run.settled_at else "now"))
+    for event in timeline.events:
+        # seq is the only order: a mark goes before the first event that was recorded after it.
+        while marks and marks[0].at < event.recorded_at:
+            yield marks.pop(0)
+        other = f"generation {event.generation}" if event.generation != run.generation else ""
+        yield Entry(event.recorded_at, _offset(event.recorded_at - run.started_at), event, note=other)
+    yield from marks
+
+
+def _offset(span: timedelta) -> str:
+    return ("-" if span <= timedelta(milliseconds=-50) else "+") + lasting(span)
+
+
+def _texts(entry: Entry, columns: int | None) -> Iterable[tuple[str, str]]:
+    """Say what an entry holds, a line a piece; `columns` None: whole."""
+    if entry.event is None:
+        return [(f"── {entry.mark} ──", "dim")]
+    event = entry.event
+    notes = ", ".join(_notes(entry, event))
+    texts = [_said(piece, columns) for piece in read_pieces(event)]
+    if columns is None and event.metadata.text != "{}":
+        texts.append((f"metadata {shown(event.metadata.text)}", "dim"))
+    if not notes:
+        return texts or [("(says nothing)", "dim")]
+    if not texts or columns is None or len(notes) > columns // 3:
+        return [*((line, "yellow") for line in wrap(f"[{notes}]", columns)), *texts]
+    text, style = texts[0]
+    return [(fit(f"[{notes}] {text}", columns), style), *texts[1:]]
+
+
+def _notes(entry: Entry, event: Event) -> Iterator[str]:
+    if entry.note:
+        yield entry.note
+    if event.opening:
+        yield "opening"
+    if event.repeatable:
+        yield "repeatable"
+    if event.rewind_to is not None:
+        yield f"rewinds to before #{event.rewind_to}"
+    if event.rewound_by is not None:
+        yield f"taken back by #{event.rewound_by}"
+    if abs(event.recorded_at - event.occurred_at) >= _LATE:
+        yield f"said to be of {moment(event.occurred_at)}"
+
+
+def _said(piece: Piece, columns: int | None) -> tuple[str, str]:
+    sign, style = _SIGNS.get(piece.kind, ("· ", "dim"))
+    name = f"{piece.name} " if piece.name else ""
+    text = f"{name}{piece.body}"
+    if columns is None:
+        return sign + shown(text, newlines="\n"), style
+    return sign + brief(text, columns - 2), style

@@ -1,0 +1,216 @@
+"""Runs: the newest, one by its uid, and what happened in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, Select, Subquery, and_, func, or_, select
+from sqlalchemy.engine import Connection
+
+from durable_pg._migration.errors import BadRequest
+from durable_pg.inspection._events import Event, read_latest, read_rewinds
+from durable_pg.inspection._json import Json, as_json, sent
+from durable_pg.inspection._pages import SHORTEST, among, as_range, newest, within
+from durable_pg.inspection._view import Ambiguous, NotFound, in_utc, now
+from durable_pg.tables import events, runs, sessions, transitions
+
+# A uid is made a moment before started_at is read, and a clock may be set back.
+_SLACK = timedelta(minutes=1)
+_CANDIDATES = 10
+
+
+@dataclass(frozen=True)
+class RunRow:
+    """A run in a list. `tools_executed` is None as long as nobody knows; `duration` as long as it runs."""
+
+    tenant_id: str
+    run_uid: UUID
+    status: str
+    invocation_id: str
+    generation: int
+    attempt: int
+    trigger: str
+    session_uid: UUID
+    app_name: str
+    session_id: str
+    user_id: str
+    started_at: datetime
+    settled_at: datetime | None
+    duration: timedelta | None
+    tools_executed: tuple[str, ...] | None
+
+
+@dataclass(frozen=True)
+class Run(RunRow):
+    """A run with what went in and what came out."""
+
+    input: Json | None
+    result: Json | None
+    error: Json | None
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """An answer of retry_verdict or replay_verdict: allowed, why, and the tools that block."""
+
+    allowed: bool
+    reason: str
+    tools: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """A run and the events of its invocation, in order of seq.
+
+    `events` may be only the latest of `events_recorded`. Events of an earlier generation are among them as long as they
+    stand: verdicts count them too. `read_at` is the database's time.
+    """
+
+    run: Run
+    events: tuple[Event, ...]
+    events_recorded: int
+    retry_verdict: Verdict
+    replay_verdict: Verdict
+    read_at: datetime
+
+
+def list_runs(
+    connection: Connection,
+    *,
+    tenant: str | None = None,
+    user: str | None = None,
+    app: str | None = None,
+    session: UUID | None = None,
+    status: str | None = None,
+    since: datetime | None = None,
+    limit: int | None = 50,
+) -> tuple[RunRow, ...]:
+    """Return the newest runs that the connection may see, newest first.
+
+    `tenant` None: of all tenants. Raises BadRequest for a status that runs can't have.
+    """
+    conditions = _conditions(user=user, session=session, status=status, since=since)
+    if app is not None:
+        conditions.append(sessions.c.app_name == app)
+    if status is not None:
+        _check_status(connection, status)
+    # No index of runs begins with the user: a user's few runs are found by way of the sessions.
+    joined = _WITH_SESSION if app is not None or user is not None else None
+    if user is not None:
+        conditions.append(sessions.c.user_id == user)
+    keys = newest(runs, "run_uid", conditions, tenant=tenant, limit=limit, joined=joined)
+    return tuple(RunRow(**_row(row)) for row in connection.execute(_select(_ROW, keys)).mappings())
+
+
+def find_run(connection: Connection, uid: str, *, tenant: str | None = None, user: str | None = None) -> Run:
+    """Return the run of this uid, or of the only one that begins with it (at least 8 characters).
+
+    Raises NotFound, the same for a run that this connection may not see; Ambiguous, naming candidates; BadRequest.
+    """
+    bounds = as_range(uid)
+    if bounds is None:
+        raise BadRequest(
+            f"{uid} is no run's uid", hint=f"Give the run_uid, or at least its first {SHORTEST} characters (0-9, a-f)."
+        )
+    conditions = [*_conditions(user=user), within(runs.c.run_uid, bounds)]
+    keys = newest(runs, "run_uid", conditions, tenant=tenant, limit=_CANDIDATES + 1)
+    found = [_run(row) for row in connection.execute(_select(_ALL, keys)).mappings()]
+    if not found:
+        raise NotFound(
+            f"there is no run {uid} here",
+            hint="Check database, tenant and user; durable-pg runs list shows the runs that this login sees.",
+        )
+    if len(found) > 1:
+        lines = [f"{run.run_uid}  {run.started_at:%Y-%m-%d %H:%M:%S} UTC  {run.status}" for run in found[:_CANDIDATES]]
+        more = "\nand more" if len(found) > _CANDIDATES else ""
+        hint = "Give more characters: runs that began together have uids that begin alike."
+        raise Ambiguous(f"several runs begin with {uid}", detail="\n".join(lines) + more, hint=hint)
+    return found[0]
+
+
+def read_timeline(connection: Connection, run: Run, *, latest: int | None = None) -> Timeline:
+    """Return what is recorded of the run's invocation; of its events only the latest so many, None for all."""
+    rewinds = read_rewinds(connection, run.tenant_id, run.session_uid)
+    ours = [events.c.invocation_id == run.invocation_id]
+    if rewinds:
+        standing = and_(*(~events.c.seq.between(rewind.to, rewind.seq - 1) for rewind in rewinds))
+        ours.append(or_(events.c.generation == run.generation, standing))
+    else:
+        ours.append(events.c.generation == run.generation)
+    found, recorded = read_latest(connection, run.tenant_id, run.session_uid, *ours, rewinds=rewinds, latest=latest)
+    return Timeline(
+        run,
+        found,
+        recorded,
+        _verdict(connection, func.durable.retry_verdict, run.run_uid),
+        _verdict(connection, func.durable.replay_verdict, run.run_uid),
+        now(connection),
+    )
+
+
+def _verdict(connection: Connection, function: Any, run: UUID) -> Verdict:
+    answer = function(None, run).table_valued("allowed", "reason", "tools")
+    row = connection.execute(select(answer.c.allowed, answer.c.reason, answer.c.tools)).one()
+    return Verdict(row.allowed, row.reason, tuple(row.tools))
+
+
+def _conditions(
+    *, user: str | None = None, session: UUID | None = None, status: str | None = None, since: datetime | None = None
+) -> list[ColumnElement[bool]]:
+    given = ((runs.c.user_id, user), (runs.c.session_uid, session), (runs.c.status, status))
+    conditions: list[ColumnElement[bool]] = [column == value for column, value in given if value is not None]
+    if since is not None:
+        first = max(int((since - _SLACK).timestamp() * 1000), 0)
+        conditions += [runs.c.run_uid >= UUID(int=first << 80), runs.c.started_at >= since]
+    return conditions
+
+
+def _select(columns: Sequence[ColumnElement[Any]], keys: Subquery) -> Select[Any]:
+    found = keys.join(_WITH_SESSION, among(keys, runs, "run_uid"))
+    return select(*columns).select_from(found).order_by(runs.c.run_uid.desc())
+
+
+def _check_status(connection: Connection, status: str) -> None:
+    known: Sequence[str] = (
+        connection.execute(
+            select(transitions.c.to_status)
+            .where(transitions.c.entity == "run")
+            .distinct()
+            .order_by(transitions.c.to_status)
+        )
+        .scalars()
+        .all()
+    )
+    if status not in known:
+        raise BadRequest(f"a run's status is never {status}", hint=f"It is one of: {', '.join(known)}.")
+
+
+def _row(row: Any) -> dict[str, Any]:
+    given = dict(row)
+    for name in ("started_at", "settled_at"):
+        given[name] = in_utc(given[name])
+    if given["tools_executed"] is not None:
+        given["tools_executed"] = tuple(given["tools_executed"])
+    return given
+
+
+def _run(row: Any) -> Run:
+    given = _row(row)
+    given.update({name: as_json(given[name]) for name in ("input", "result", "error")})
+    return Run(**given)
+
+
+_WITH_SESSION = runs.join(
+    sessions, and_(sessions.c.tenant_id == runs.c.tenant_id, sessions.c.session_uid == runs.c.session_uid)
+)
+_ROW: tuple[ColumnElement[Any], ...] = (
+    *(runs.c[name] for name in ("tenant_id", "run_uid", "status", "invocation_id", "generation", "attempt", "trigger")),
+    *(runs.c.session_uid, sessions.c.app_name, sessions.c.session_id, runs.c.user_id),
+    *(runs.c.started_at, runs.c.settled_at, (runs.c.settled_at - runs.c.started_at).label("duration")),
+    runs.c.tools_executed,
+)
+_ALL = (*_ROW, *(sent(runs.c[name]).label(name) for name in ("input", "result", "error")))
