@@ -6,7 +6,7 @@ The parameters are those of the SQL functions, whose contract is in docs/functio
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import wraps
 from typing import Any, Concatenate, Generic, NamedTuple, ParamSpec, TypeVar
@@ -43,6 +43,7 @@ class Call(Generic[T]):
     parameters: Mapping[str, Any]
     read: Callable[[Sequence[Row]], T]
     repeatable: bool
+    writes: bool
 
     @property
     def names(self) -> dict[str, str]:
@@ -88,7 +89,7 @@ def close_session(who: Who, session: object, reason: str | None) -> Call[Session
 @_named
 def list_sessions(who: Who, app_name: str | None) -> Call[list[Session]]:
     parameters = {"app_name": given.optional_identifier("app_name", app_name)}
-    return _call_for_all("list_sessions", who, parameters, Session)
+    return _list("list_sessions", who, parameters, Session)
 
 
 @_named
@@ -97,7 +98,7 @@ def get_state(who: Who, app_name: str | None, session: object) -> Call[State]:
         "app_name": given.optional_identifier("app_name", app_name),
         "session_uid": given.optional_session_uid(session),
     }
-    return _call("get_state", who, parameters, State, repeatable=True)
+    return _look("get_state", who, parameters, State)
 
 
 @_named
@@ -131,8 +132,8 @@ def append_event(
         "expected_revision": given.optional_integer("expected_revision", expected_revision),
         "attempt": given.optional_integer("attempt", attempt),
     }
-    # An opening message is known without an event_id too, but only the database can tell which message is one.
-    return _call("append_event", who, parameters, AppendedEvent, repeatable=event_id is not None)
+    # An empty event_id counts as none. An opening message is known without one too, but only the database can tell it.
+    return _call("append_event", who, parameters, AppendedEvent, repeatable=bool(event_id))
 
 
 @_named
@@ -145,13 +146,13 @@ def read_events(
         "latest": given.optional_integer("latest", latest),
         "after_time": given.optional_time("after_time", after_time),
     }
-    return _call_for_all("read_events", who, parameters, Event)
+    return _list("read_events", who, parameters, Event)
 
 
 @_named
 def verify_session(who: Who, session: object) -> Call[Verification]:
     parameters = {"session_uid": given.session_uid(session)}
-    return _call("verify_session", who, parameters, Verification, repeatable=True)
+    return _look("verify_session", who, parameters, Verification)
 
 
 @_named
@@ -192,24 +193,30 @@ def settle_run(
 
 @_named
 def list_runs(who: Who, session: object) -> Call[list[Run]]:
-    return _call_for_all("list_runs", who, {"session_uid": given.optional_session_uid(session)}, Run)
+    return _list("list_runs", who, {"session_uid": given.optional_session_uid(session)}, Run)
 
 
 @_named
 def retry_verdict(who: Who, run: object) -> Call[Verdict]:
-    return _call("retry_verdict", who, {"run_uid": given.run_uid(run)}, Verdict, repeatable=True)
+    return _look("retry_verdict", who, {"run_uid": given.run_uid(run)}, Verdict)
 
 
 @_named
 def replay_verdict(who: Who, run: object) -> Call[Verdict]:
-    return _call("replay_verdict", who, {"run_uid": given.run_uid(run)}, Verdict, repeatable=True)
+    return _look("replay_verdict", who, {"run_uid": given.run_uid(run)}, Verdict)
 
 
 def _call(name: str, who: Who, parameters: Mapping[str, Any], kind: type[T], *, repeatable: bool) -> Call[T]:
-    return Call(name, {**who._asdict(), **parameters}, lambda rows: _READERS[kind](rows[0]), repeatable)
-
-
-def _call_for_all(name: str, who: Who, parameters: Mapping[str, Any], kind: type[T]) -> Call[list[T]]:
-    """A call that reads only and gives any number of rows."""
     read = _READERS[kind]
-    return Call(name, {**who._asdict(), **parameters}, lambda rows: [read(row) for row in rows], repeatable=True)
+    return Call(name, {**who._asdict(), **parameters}, lambda rows: read(rows[0]), repeatable, writes=True)
+
+
+def _look(name: str, who: Who, parameters: Mapping[str, Any], kind: type[T]) -> Call[T]:
+    """A call that writes nothing and gives one row."""
+    return replace(_call(name, who, parameters, kind, repeatable=True), writes=False)
+
+
+def _list(name: str, who: Who, parameters: Mapping[str, Any], kind: type[T]) -> Call[list[T]]:
+    """A call that writes nothing and gives any number of rows."""
+    read = _READERS[kind]
+    return Call(name, {**who._asdict(), **parameters}, lambda rows: [read(row) for row in rows], True, writes=False)

@@ -156,7 +156,8 @@ class Cluster:
         if len(os.fsencode(self.data)) + len("/.s.PGSQL.65535") < SOCKET_PATH_LIMIT:
             yield self.data
             return
-        with TemporaryDirectory(prefix="durable-pg-") as base:
+        # TMPDIR may be long itself.
+        with TemporaryDirectory(prefix="durable-pg-", dir="/tmp") as base:
             link = Path(base) / "d"
             link.symlink_to(self.data)
             yield link

@@ -71,7 +71,7 @@ class DurableError(Exception):
 
 
 class Refused(DurableError):
-    """A rule of the database said no, and nothing was written. Each SQLSTATE of durable_pg is a subclass."""
+    """A rule of the database said no to this call, which wrote nothing. Each SQLSTATE of durable_pg is a subclass."""
 
     name: ClassVar[str] = ""
     rule: ClassVar[str] = ""
@@ -94,7 +94,10 @@ class WrongState(Refused):
 
 
 class ConnectionFault(DurableError):
-    """The connection, the pool or the server stood in the way. Repeat the call if it may be repeated."""
+    """The connection, the pool or the server stood in the way; `may_have_taken_effect` says what is certain.
+
+    After a call that was sent again by itself it is about both times, whichever class the second one ended in.
+    """
 
 
 class CannotConnect(ConnectionFault):
@@ -123,6 +126,10 @@ class LockTimeout(ConnectionFault):
 
 class TryAgain(ConnectionFault):
     """A deadlock, or a stricter isolation level met a newer row (class 40). Nothing was written; repeat it."""
+
+
+class ReadOnly(ConnectionFault):
+    """The server is a standby, or the transaction read-only (25006). Nothing was written."""
 
 
 class SetupError(DurableError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cache
 from typing import Any, Protocol, TypeVar
 
@@ -11,16 +12,17 @@ import sqlalchemy
 from psycopg import AsyncConnection, AsyncCursor
 from psycopg.pq import TransactionStatus
 from psycopg.rows import tuple_row
-from psycopg_pool import AsyncConnectionPool, PoolClosed, PoolTimeout
-from sqlalchemy.exc import DBAPIError
+from psycopg_pool import AsyncConnectionPool
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection as AsyncSqlalchemyConnection
 
 from durable_pg._calls import Call
-from durable_pg._faults import is_alive, not_sent, translate
+from durable_pg._faults import is_alive, not_accepted, not_encodable, not_sent, translate
+from durable_pg._parameters import pool_sizes
 from durable_pg._queries import QUERIES, with_colons
 from durable_pg._reaching import pool_settings, unreachable
 from durable_pg._telemetry import observed, sent_again
-from durable_pg.errors import ConnectionLost, PoolNotOpen
+from durable_pg.errors import CannotConnect, ConnectionLost, DurableError, PoolNotOpen
 
 T = TypeVar("T")
 Rows = Sequence[Sequence[Any]]
@@ -39,7 +41,13 @@ class AsyncWay(Protocol):
 async def run(way: AsyncWay, call: Call[T]) -> T:
     """Make a call, and see to it that it can be seen."""
     with observed(call) as seen:
-        result = call.read(await way.fetch(call))
+        rows: Rows | None = None
+        with suppress(UnicodeEncodeError):
+            rows = await way.fetch(call)
+        if rows is None:
+            # Outside the handler: the driver's error holds the text, and is not to be this one's context.
+            raise not_encodable(call)
+        result = call.read(rows)
         seen.answered(result)
         return result
 
@@ -49,6 +57,8 @@ class AsyncOnPool:
 
     def __init__(self, pool: AsyncConnectionPool[Any]) -> None:
         self.pool = pool
+        # Since the last time that it gave a connection: while a server is down, attempts become ever fewer.
+        self._failures_before = self._failures()
 
     async def open(self) -> None:
         pass
@@ -59,20 +69,26 @@ class AsyncOnPool:
     async def fetch(self, call: Call[Any]) -> Rows:
         try:
             return await self._fetch(call)
-        except ConnectionLost:
+        except ConnectionLost as error:
             if not call.repeatable:
                 raise
+            lost = error
         sent_again(call)
-        return await self._fetch(call)
+        try:
+            return await self._fetch(call)
+        except DurableError as error:
+            # Whatever has become of the second time, the first may have been heard.
+            error.may_have_taken_effect |= lost.may_have_taken_effect
+            raise
 
     async def _fetch(self, call: Call[Any]) -> Rows:
         # A server that was restarted leaves as many dead connections as the pool holds.
         for _ in range(max(self.pool.max_size, 1) + 1):
-            failures = self._failures()
             try:
                 connection = await self.pool.getconn()
-            except (PoolTimeout, PoolClosed, psycopg.Error) as error:
-                raise not_sent(error, call, server_failed=self._failures() > failures) from error
+            except psycopg.Error as error:
+                raise not_sent(error, call, server_failed=self._failures() > self._failures_before) from error
+            self._failures_before = self._failures()
             try:
                 if is_alive(connection):
                     return await _fetch_on(connection, call)
@@ -93,7 +109,7 @@ class AsyncOnOwnPool(AsyncOnPool):
         self._url = url
         self._settings = pool_settings(url)
         self._closed = False
-        super().__init__(AsyncConnectionPool(open=False, **sizes, **self._settings))
+        super().__init__(AsyncConnectionPool(open=False, **pool_sizes(**sizes), **self._settings))
 
     async def open(self) -> None:
         if self._closed:
@@ -101,12 +117,19 @@ class AsyncOnOwnPool(AsyncOnPool):
         if not self.pool.closed:
             return
         # A pool would go on trying until its timeout, and not say why.
+        refusal = await self._try_to_connect()
+        if refusal is not None:
+            raise refusal
+        await self.pool.open()
+
+    async def _try_to_connect(self) -> CannotConnect | None:
+        """Return and don't raise: psycopg's error, which would come along as the context, keeps the password."""
         try:
             connection = await AsyncConnection.connect(self._settings["conninfo"], **self._settings["kwargs"])
         except psycopg.Error as error:
-            raise unreachable(error, self._url) from None
+            return unreachable(error, self._url)
         await connection.close()
-        await self.pool.open()
+        return None
 
     async def close(self) -> None:
         self._closed = True
@@ -172,15 +195,25 @@ class AsyncOnSqlalchemy:
         pass
 
     async def fetch(self, call: Call[Any]) -> Rows:
+        undone = not self._is_autocommit()
         try:
-            result = await self.connection.execute(_text(call.name), dict(call.parameters))
+            result = await self.connection.execute(_text(call.name), dict(call.parameters), execution_options=_OPTIONS)
             return result.all()
         except DBAPIError as error:
-            raise translate(error, call, undone_with_connection=self._is_undone()) from error
+            raise translate(error, call, undone_with_connection=undone) from error
+        except SQLAlchemyError as error:
+            raise not_accepted(error, call) from error
 
-    def _is_undone(self) -> bool:
+    def _is_autocommit(self) -> bool:
+        # Asked before the call: after a broken one there may be no connection left to ask.
         sync: Any = getattr(self.connection, "sync_connection", self.connection)
-        return sync.in_transaction() and not getattr(sync.connection.dbapi_connection, "autocommit", True)
+        if sync is None or sync.closed or sync.invalidated:
+            return True
+        return bool(getattr(sync.connection.dbapi_connection, "autocommit", True))
+
+
+# Of what the caller may have set on the connection, this would leave rows on the server, in a cursor.
+_OPTIONS = {"stream_results": False, "yield_per": None}
 
 
 @cache
@@ -193,6 +226,8 @@ def way_on(connection: object) -> AsyncWay:
     if isinstance(connection, AsyncConnection):
         return AsyncOnPsycopg(connection)
     if isinstance(connection, AsyncSqlalchemyConnection):
+        if connection.engine.dialect.name != "postgresql":
+            raise TypeError(f"on() takes a connection to Postgres, not to {connection.engine.dialect.name}")
         return AsyncOnSqlalchemy(connection)
     raise TypeError(
         f"on() takes a psycopg.AsyncConnection or a sqlalchemy.ext.asyncio.AsyncConnection, not {type(connection)!r}"

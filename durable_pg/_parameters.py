@@ -87,6 +87,23 @@ def optional_time(field: str, value: object) -> str | None:
         ) from None
 
 
+def pool_sizes(min_size: Any, max_size: Any, timeout: Any) -> dict[str, Any]:
+    """How large a pool is and how long it waits, as psycopg_pool calls it."""
+    for field, value, least in (("min_size", min_size, 0), ("max_size", max_size, 1)):
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise _wrong_type(field, value, "an int")
+        if value < least:
+            raise ArgumentInvalid(f"{field} is {value}", hint=f"Pass {least} or more connections.", column=field)
+    if max_size < min_size:
+        hint = "Pass at least as many for max_size as for min_size."
+        raise ArgumentInvalid(f"max_size is {max_size}, min_size {min_size}", hint=hint, column="max_size")
+    if not isinstance(timeout, (int, float)) or isinstance(timeout, bool):
+        raise _wrong_type("timeout", timeout, "seconds, as an int or a float")
+    if not timeout > 0:
+        raise ArgumentInvalid(f"timeout is {timeout}", hint="Pass more than 0 seconds.", column="timeout")
+    return {"min_size": min_size, "max_size": max_size, "timeout": timeout}
+
+
 def session_uid(value: object) -> str:
     return _uid("session", value.session_uid if isinstance(value, Session) else value, "a Session")
 

@@ -57,16 +57,20 @@ def understand(url: str | None) -> tuple[str, dict[str, Any]]:
     except ValueError as error:
         where = source(url)
         raise Unreadable(str(error), f"The database is the one in {where}." if where else "") from None
-    # What libpq says about a mistake quotes a piece, which may be one of the password.
-    try:
-        given: dict[str, Any] = conninfo_to_dict(dsn)
-    except psycopg.Error:
-        raise Unreadable(
-            "the connection string can't be read", f"Such as postgresql://login@db/shop. {ESCAPED}"
-        ) from None
+    given = _parts(dsn)
+    if given is None:
+        raise Unreadable("the connection string can't be read", f"Such as postgresql://login@db/shop. {ESCAPED}")
     if not str(given.get("port", "0")).replace(",", "").isdigit():
         raise Unreadable("the port in the connection string is not a number", ESCAPED)
     return dsn, given
+
+
+def _parts(dsn: str) -> dict[str, Any] | None:
+    """None for what can't be read. What libpq says about it quotes a piece, perhaps of the password, and stays here."""
+    try:
+        return dict(conninfo_to_dict(dsn))
+    except psycopg.Error:
+        return None
 
 
 def without_password(message: str, given: Mapping[str, Any]) -> str:
@@ -97,6 +101,8 @@ def hint_for_client(detail: str, url: str | None, given: Mapping[str, Any]) -> s
 
 def pool_settings(url: str | None) -> dict[str, Any]:
     """The arguments of a psycopg pool for a URL. Raises ArgumentInvalid (22W03)."""
+    if url is not None and not isinstance(url, str):
+        raise ArgumentInvalid(f"url is of type {type(url).__name__}", hint="Pass a str, or None.", column="url")
     try:
         dsn, given = understand(url)
     except Unreadable as error:
@@ -111,7 +117,9 @@ def pool_settings(url: str | None) -> dict[str, Any]:
     }
     if "connect_timeout" not in given and "PGCONNECT_TIMEOUT" not in os.environ:
         settings["connect_timeout"] = 10
-    return {"conninfo": dsn, "kwargs": settings, "name": "durable_pg"}
+    # A pool tries ever less often and, by itself, for five minutes: a server that is back would be found a minute late.
+    # When it has given up, the next call makes it try again at once.
+    return {"conninfo": dsn, "kwargs": settings, "name": "durable_pg", "reconnect_timeout": 10.0}
 
 
 def unreachable(error: psycopg.Error, url: str | None) -> CannotConnect:

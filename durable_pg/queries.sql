@@ -56,7 +56,7 @@ from durable.append_event(
     event_id => %(event_id)s::text,
     metadata => %(metadata)s::json,
     state_delta => %(state_delta)s::json,
-    occurred_at => %(occurred_at)s::timestamptz,
+    occurred_at => %(occurred_at)s::text::timestamptz,
     repeatable => %(repeatable)s::boolean,
     extra_tool_calls => %(extra_tool_calls)s::text[],
     expected_revision => %(expected_revision)s::integer,
@@ -73,7 +73,7 @@ from durable.read_events(
     session_uid => %(session_uid)s::uuid,
     after_seq => %(after_seq)s::integer,
     latest => %(latest)s::integer,
-    after_time => %(after_time)s::timestamptz
+    after_time => %(after_time)s::text::timestamptz
 );
 
 -- verify_session

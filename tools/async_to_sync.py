@@ -18,6 +18,8 @@ REPLACEMENTS = (
     (r"pytest_asyncio\.fixture", "pytest.fixture"),
     (r"import pytest_asyncio\n", ""),
     (r"create_async_engine", "create_engine"),
+    (r"asynccontextmanager", "contextmanager"),
+    (r"AbstractAsyncContextManager", "AbstractContextManager"),
     (r"\basync (def|with|for)\b", r"\1"),
     (r"\bawait ", ""),
     (r"\b__a(enter|exit)__\b", r"__\1__"),
@@ -48,7 +50,7 @@ def converted(source: Path) -> str:
 def _laid_out(text: str, path: Path) -> str:
     ruff = [sys.executable, "-m", "ruff"]
     name = ["--stdin-filename", str(path)]
-    for command in (["check", "--quiet", "--fix-only", "--select", "I"], ["format", "--quiet"]):
+    for command in (["check", "--quiet", "--fix-only", "--select", "I,SIM117"], ["format", "--quiet"]):
         run = subprocess.run(  # noqa: S603  # our own command
             [*ruff, *command, *name, "-"], input=text, capture_output=True, text=True, check=True, cwd=ROOT
         )

@@ -10,7 +10,7 @@ BASES = {"22": "BadInput", "23": "Conflict", "42": "AccessRefused", "55": "Wrong
 BY_HAND = (
     *("DurableError", "Refused", "BadInput", "Conflict", "AccessRefused", "WrongState"),
     *("ConnectionFault", "CannotConnect", "PoolExhausted", "PoolNotOpen", "ConnectionLost"),
-    *("CallCancelled", "LockTimeout", "TryAgain"),
+    *("CallCancelled", "LockTimeout", "ReadOnly", "TryAgain"),
     *("SetupError", "SchemaMissing", "SchemaOlder", "RoleMissing", "JsonNotReadable", "UnexpectedError"),
 )
 HEAD = '''"""The errors of the client: one class for each SQLSTATE of durable_pg, and those that have none.

@@ -2642,7 +2642,9 @@ begin
     raise exception using
         errcode = '22W03',
         message = format('occurred_at is %s', refuse_event.occurred_at),
-        hint = 'Pass a finite time, or leave it out for now.',
+        -- Whoever reads the session next, in any language, has to be able to.
+        detail = 'The limits are the years 1 and 9999 in UTC, beyond which many languages have no time.',
+        hint = 'Pass a time within these years, or leave it out for now.',
         schema = 'durable',
         column = 'occurred_at';
 end
@@ -2742,7 +2744,9 @@ begin
         and coalesce(durable.is_identifier(nullif(append_event.event_id, '')), true)
         and octet_length(concat(durable.current_tenant(), append_event.invocation_id, append_event.author)) <= 2600
         and octet_length(concat(durable.current_tenant(), append_event.event_id)) <= 2600
-        and coalesce(isfinite(append_event.occurred_at), true)
+        and coalesce(
+            append_event.occurred_at >= '0001-01-01 00:00:00+00' and append_event.occurred_at < '10000-01-01 00:00:00+00', true
+        )
     ) is not true then
         perform durable.refuse_event(
             append_event.me, append_event.author, append_event.invocation_id, append_event.event_id, append_event.occurred_at

@@ -40,7 +40,9 @@ begin
         and coalesce(durable.is_identifier(nullif(append_event.event_id, '')), true)
         and octet_length(concat(durable.current_tenant(), append_event.invocation_id, append_event.author)) <= 2600
         and octet_length(concat(durable.current_tenant(), append_event.event_id)) <= 2600
-        and coalesce(isfinite(append_event.occurred_at), true)
+        and coalesce(
+            append_event.occurred_at >= '0001-01-01 00:00:00+00' and append_event.occurred_at < '10000-01-01 00:00:00+00', true
+        )
     ) is not true then
         perform durable.refuse_event(
             append_event.me, append_event.author, append_event.invocation_id, append_event.event_id, append_event.occurred_at

@@ -28,7 +28,9 @@ begin
     raise exception using
         errcode = '22W03',
         message = format('occurred_at is %s', refuse_event.occurred_at),
-        hint = 'Pass a finite time, or leave it out for now.',
+        -- Whoever reads the session next, in any language, has to be able to.
+        detail = 'The limits are the years 1 and 9999 in UTC, beyond which many languages have no time.',
+        hint = 'Pass a time within these years, or leave it out for now.',
         schema = 'durable',
         column = 'occurred_at';
 end

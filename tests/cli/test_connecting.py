@@ -49,7 +49,7 @@ def test_a_role_that_can_not_log_in_and_one_that_is_not_there(server: Server) ->
 def test_without_any_database_given_it_says_how_to_give_one() -> None:
     done = durable_pg("current", extra={"PGHOST": "/nowhere"})
     assert done.returncode == 6
-    assert "Give --url" in done.stderr
+    assert "Give a URL (--url)" in done.stderr
 
 
 @pytest.mark.parametrize("as_json", [(), ("--json",)])

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from durable_pg._json import LIMIT, NotReadable, NotStorable, decode, encode
-from tests.client.odd_json import EQUAL, REFUSED, REFUSED_AS_A_WHOLE, Word
+from tests.client.odd_json import EQUAL, REFUSED, REFUSED_AS_A_WHOLE, Word, label
 
 
 def refusal(value: Any, field: str = "content") -> NotStorable:
@@ -20,7 +20,7 @@ def refusal(value: Any, field: str = "content") -> NotStorable:
     return caught.value
 
 
-@pytest.mark.parametrize("value", EQUAL, ids=ascii)
+@pytest.mark.parametrize("value", EQUAL, ids=label)
 def test_json_values_give_text_that_parses_to_an_equal_value(value: Any) -> None:
     text = encode(value, "content")
     assert json.loads(text) == value
@@ -47,7 +47,7 @@ def test_text_is_sent_as_characters_unless_a_lone_surrogate_needs_escapes() -> N
     assert encode("é\ud800", "content") == '"\\u00e9\\ud800"'
 
 
-@pytest.mark.parametrize(("value", "reason", "hint"), [*REFUSED, *REFUSED_AS_A_WHOLE], ids=ascii)
+@pytest.mark.parametrize(("value", "reason", "hint"), [*REFUSED, *REFUSED_AS_A_WHOLE], ids=label)
 def test_what_would_not_come_back_equal_is_refused_by_its_path(value: Any, reason: str, hint: str) -> None:
     for whole, path in ((value, "content"), ({"parts": [1, {"text": value}]}, "content.parts[1].text")):
         error = refusal(whole)
@@ -58,7 +58,7 @@ def test_what_would_not_come_back_equal_is_refused_by_its_path(value: Any, reaso
         assert error.__context__ is None, "what the value raised may quote it"
 
 
-@pytest.mark.parametrize("value", [value for value, *_ in REFUSED], ids=ascii)
+@pytest.mark.parametrize("value", [value for value, *_ in REFUSED], ids=label)
 def test_the_first_of_several_faults_is_named(value: Any) -> None:
     assert refusal({"a": [{"b": "sound"}, value, (1, 2)], "c": {1, 2}}).path == "content.a[1]"
 

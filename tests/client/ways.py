@@ -28,3 +28,8 @@ def address(db: Database, way: str) -> Iterator[str]:
         pytest.skip("this machine has no pgbouncer")
     with pgbouncer.in_front_of(db, "app", connections=2) as url:
         yield url
+
+
+# Of SQLAlchemy. The twin of a test finds the second under the name of the first.
+drivers = ("psycopg",)
+drivers_async = ("psycopg", "asyncpg")

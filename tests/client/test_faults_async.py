@@ -1,0 +1,209 @@
+"""A connection that breaks: what the client says of the call, what it does about it, and what was written."""
+
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from psycopg_pool import AsyncConnectionPool
+
+from durable_pg import AsyncDurable, AsyncIdentity
+from durable_pg.errors import CannotConnect, ConnectionLost, SessionClosed
+from durable_pg.types import Session
+from tests.client.disturbing import told
+from tests.client.proxy import Proxy, in_front_of
+from tests.rented import Rented, nothing_written, stored
+
+
+@pytest.fixture
+def proxy(db: Rented) -> Iterator[Proxy]:
+    with in_front_of(db) as proxy:
+        yield proxy
+
+
+@pytest_asyncio.fixture(params=("url", "pool"))
+async def durable_async(proxy: Proxy, request: pytest.FixtureRequest) -> AsyncIterator[AsyncDurable]:
+    """The client over a pool of its own and over one that was brought."""
+    if request.param == "url":
+        async with AsyncDurable.from_url(proxy.url(), max_size=1, timeout=2) as durable:
+            yield durable
+        return
+    async with AsyncConnectionPool(proxy.url(), min_size=1, max_size=1, timeout=2, open=False) as pool:
+        yield AsyncDurable(pool)
+
+
+@pytest_asyncio.fixture
+async def session_async(me_async: AsyncIdentity, proxy: Proxy) -> Session:
+    """An open session; nothing was sent yet."""
+    session = await me_async.open_session("support", "s-1")
+    proxy.forget()
+    return session
+
+
+async def test_an_append_that_may_not_be_repeated_is_sent_once(
+    db: Rented, proxy: Proxy, me_async: AsyncIdentity, session_async: Session
+) -> None:
+    proxy.lose_answers()
+    with pytest.raises(ConnectionLost) as caught:
+        await me_async.append_event(session_async, "agent", 1, invocation_id="inv-1")
+    assert told(caught.value) == (ConnectionLost, True, "append_event")
+    assert caught.value.names == {
+        "tenant_id": db.tenant("T1"),
+        "user_id": "U1",
+        "session_uid": str(session_async.session_uid),
+        "invocation_id": "inv-1",
+    }
+    assert "may have taken effect" in str(caught.value)
+    assert len(stored(db, "events")) == 1
+    assert len(proxy.statements) == 1
+
+
+async def test_an_append_with_an_event_id_is_repeated_and_recorded_once(
+    db: Rented, proxy: Proxy, me_async: AsyncIdentity, session_async: Session, caplog: pytest.LogCaptureFixture
+) -> None:
+    proxy.lose_answers()
+    appended = await me_async.append_event(session_async, "agent", 1, event_id="evt-1")
+    assert (appended.outcome, appended.seq, appended.event_id) == ("duplicate", 1, "evt-1")
+    assert len(stored(db, "events")) == 1
+    assert len(proxy.statements) == 2
+    assert [record.name for record in caplog.records if "sending it again" in record.message] == ["durable_pg"]
+
+
+async def test_a_repeat_by_revision_is_told_duplicate(
+    db: Rented, proxy: Proxy, me_async: AsyncIdentity, session_async: Session
+) -> None:
+    proxy.lose_answers()
+    appended = await me_async.append_event(session_async, "agent", 1, event_id="evt-1", expected_revision=0)
+    assert (appended.outcome, appended.revision) == ("duplicate", 1)
+    assert len(stored(db, "events")) == 1
+
+
+async def test_a_request_that_never_arrived_is_one_that_may_have_taken_effect(
+    db: Rented, proxy: Proxy, me_async: AsyncIdentity, session_async: Session
+) -> None:
+    proxy.lose_requests()
+    with nothing_written(db), pytest.raises(ConnectionLost) as caught:
+        await me_async.append_event(session_async, "agent", 1)
+    assert told(caught.value) == (ConnectionLost, True, "append_event")
+    assert len(proxy.statements) == 1
+
+
+async def test_a_request_that_never_arrived_is_repeated_if_it_may_be(
+    db: Rented, proxy: Proxy, me_async: AsyncIdentity, session_async: Session
+) -> None:
+    proxy.lose_requests()
+    appended = await me_async.append_event(session_async, "agent", 1, event_id="evt-1")
+    assert appended.outcome == "appended"
+    assert len(stored(db, "events")) == 1
+
+
+async def test_a_run_is_never_started_twice(
+    db: Rented, proxy: Proxy, me_async: AsyncIdentity, session_async: Session
+) -> None:
+    proxy.lose_answers()
+    with pytest.raises(ConnectionLost) as caught:
+        await me_async.start_run(session_async, "inv-1")
+    assert told(caught.value) == (ConnectionLost, True, "start_run")
+    assert caught.value.names["invocation_id"] == "inv-1"
+    assert len(proxy.statements) == 1
+    assert [run.status for run in await me_async.list_runs(session_async)] == ["running"]
+    assert len(stored(db, "runs")) == 1
+
+
+async def test_a_run_is_settled_once(db: Rented, proxy: Proxy, me_async: AsyncIdentity, session_async: Session) -> None:
+    run = await me_async.start_run(session_async, "inv-1")
+    proxy.lose_answers()
+    settled = await me_async.settle_run(run, "succeeded", result={"text": "done"})
+    assert (settled.outcome, settled.result) == ("already_settled", {"text": "done"})
+    assert [row["status"] for row in stored(db, "runs")] == ["succeeded"]
+
+
+async def test_a_session_with_a_name_is_opened_once(db: Rented, proxy: Proxy, me_async: AsyncIdentity) -> None:
+    proxy.lose_answers()
+    assert (await me_async.open_session("support", "s-1")).outcome == "found"
+    assert len(stored(db, "sessions")) == 1
+
+
+async def test_a_session_without_a_name_is_not_opened_again(db: Rented, proxy: Proxy, me_async: AsyncIdentity) -> None:
+    proxy.lose_answers()
+    with pytest.raises(ConnectionLost) as caught:
+        await me_async.open_session("support")
+    assert told(caught.value) == (ConnectionLost, True, "open_session")
+    assert len(stored(db, "sessions")) == 1
+
+
+async def test_a_session_is_closed_once(
+    db: Rented, proxy: Proxy, me_async: AsyncIdentity, session_async: Session
+) -> None:
+    proxy.lose_answers()
+    assert (await me_async.close_session(session_async)).outcome == "already_closed"
+
+
+READS: dict[str, Callable[[AsyncIdentity, Session], Any]] = {
+    "list_sessions": lambda me, _: me.list_sessions(),
+    "get_state": lambda me, session: me.get_state(session=session),
+    "read_events": lambda me, session: me.read_events(session),
+    "verify_session": lambda me, session: me.verify_session(session),
+    "list_runs": lambda me, session: me.list_runs(session),
+}
+
+
+@pytest.mark.parametrize("name", READS)
+async def test_a_read_is_repeated(proxy: Proxy, me_async: AsyncIdentity, session_async: Session, name: str) -> None:
+    proxy.lose_answers()
+    lost = await READS[name](me_async, session_async)
+    assert len(proxy.statements) == 2
+    assert lost == await READS[name](me_async, session_async)
+
+
+@pytest.mark.parametrize("name", ["retry_verdict", "replay_verdict"])
+async def test_a_verdict_is_repeated(proxy: Proxy, me_async: AsyncIdentity, session_async: Session, name: str) -> None:
+    run = await me_async.start_run(session_async, "inv-1")
+    proxy.lose_answers()
+    assert (await getattr(me_async, name)(run)).reason in {"no_tool_recorded", "not_settled"}
+
+
+async def test_a_call_is_repeated_once_and_no_more(
+    db: Rented, proxy: Proxy, me_async: AsyncIdentity, session_async: Session
+) -> None:
+    proxy.lose_answers(times=2)
+    with pytest.raises(ConnectionLost) as caught:
+        await me_async.append_event(session_async, "agent", 1, event_id="evt-1")
+    assert told(caught.value) == (ConnectionLost, True, "append_event")
+    assert len(proxy.statements) == 2
+    assert len(stored(db, "events")) == 1
+
+
+async def test_a_refusal_of_the_repeat_does_not_speak_for_the_first_time(
+    db: Rented, proxy: Proxy, me_async: AsyncIdentity, session_async: Session
+) -> None:
+    def close_session() -> None:
+        with db.as_app() as app:
+            app.execute("select durable.close_session(session_uid => %s)", (session_async.session_uid,))
+
+    proxy.lose_answers(meanwhile=close_session)
+    with pytest.raises(SessionClosed) as caught:
+        await me_async.append_event(session_async, "agent", 1, event_id="evt-1")
+    assert told(caught.value) == (SessionClosed, True, "append_event")
+    assert len(stored(db, "events")) == 1
+
+
+async def test_a_server_that_is_gone_before_the_repeat_does_not_speak_for_the_first_time(
+    db: Rented, proxy: Proxy, me_async: AsyncIdentity, session_async: Session
+) -> None:
+    proxy.lose_answers(meanwhile=proxy.refuse)
+    with pytest.raises(CannotConnect) as caught:
+        await me_async.append_event(session_async, "agent", 1, event_id="evt-1")
+    assert told(caught.value) == (CannotConnect, True, "append_event")
+    assert len(stored(db, "events")) == 1
+
+
+async def test_calls_go_on_after_a_connection_was_lost(
+    db: Rented, proxy: Proxy, me_async: AsyncIdentity, session_async: Session
+) -> None:
+    for lose in (proxy.lose_answers, proxy.lose_requests):
+        lose()
+        with pytest.raises(ConnectionLost):
+            await me_async.append_event(session_async, "agent", 1)
+        await me_async.append_event(session_async, "agent", 2)
+    assert [event.content for event in await me_async.read_events(session_async)] == [1, 2, 2]

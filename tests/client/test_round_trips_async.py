@@ -1,0 +1,133 @@
+"""Each call is one statement and one round trip on a connection that is open already, counted on the wire."""
+
+from collections.abc import AsyncIterator, Callable, Iterator
+from inspect import getmembers, isfunction
+from typing import Any, NamedTuple
+
+import psycopg
+import pytest
+import pytest_asyncio
+from psycopg_pool import AsyncConnectionPool
+from sqlalchemy.ext.asyncio import create_async_engine
+
+from durable_pg import AsyncDurable, AsyncIdentity
+from durable_pg.types import RunOutcome, Session
+from tests.calls import said
+from tests.client.proxy import Proxy, in_front_of
+from tests.client.ways import POOLS
+from tests.rented import Rented
+
+
+class Subject(NamedTuple):
+    """What there is to call a method on."""
+
+    session: Session
+    run: RunOutcome
+
+
+CALLS: dict[str, Callable[[AsyncIdentity, Subject], Any]] = {
+    "open_session": lambda me, _: me.open_session("support", "s-2", {"plan": "gold", "app:region": "eu"}),
+    "close_session": lambda me, on: me.close_session(on.session, "done"),
+    "list_sessions": lambda me, _: me.list_sessions(),
+    "get_state": lambda me, on: me.get_state(session=on.session),
+    "append_event": lambda me, on: me.append_event(on.session, "user", said("hello"), invocation_id="inv-1"),
+    "read_events": lambda me, on: me.read_events(on.session),
+    "verify_session": lambda me, on: me.verify_session(on.session),
+    "start_run": lambda me, on: me.start_run(on.session, "inv-2", input={"order": 7}),
+    "settle_run": lambda me, on: me.settle_run(on.run, "succeeded", result={"text": "done"}),
+    "list_runs": lambda me, on: me.list_runs(on.session),
+    "retry_verdict": lambda me, on: me.retry_verdict(on.run),
+    "replay_verdict": lambda me, on: me.replay_verdict(on.run),
+}
+METHODS = [name for name, _ in getmembers(AsyncIdentity, isfunction) if not name.startswith("_")]
+
+
+@pytest.fixture
+def proxy(db: Rented) -> Iterator[Proxy]:
+    with in_front_of(db) as proxy:
+        yield proxy
+
+
+@pytest_asyncio.fixture(params=("url", *POOLS))
+async def durable_async(proxy: Proxy, request: pytest.FixtureRequest) -> AsyncIterator[AsyncDurable]:
+    """The client over pools of one connection."""
+    if request.param == "url":
+        async with AsyncDurable.from_url(proxy.url(), max_size=1) as durable:
+            yield durable
+        return
+    settings = POOLS[request.param]
+    async with AsyncConnectionPool(proxy.url(), min_size=1, max_size=1, open=False, kwargs=settings) as pool:
+        yield AsyncDurable(pool)
+
+
+async def subject(me: AsyncIdentity) -> Subject:
+    session = await me.open_session("support", "s-1")
+    return Subject(session, await me.start_run(session, "inv-1"))
+
+
+def assert_one_round_trip(proxy: Proxy, name: str) -> None:
+    assert proxy.round_trips == 1
+    (statement,) = proxy.statements
+    assert f"from durable.{name}(" in statement
+    assert proxy.prepared == []
+
+
+def test_every_method_is_counted_here() -> None:
+    assert sorted(CALLS) == sorted(METHODS)
+
+
+@pytest.mark.parametrize("name", METHODS)
+async def test_a_call_on_a_pool_is_one_round_trip(proxy: Proxy, me_async: AsyncIdentity, name: str) -> None:
+    on = await subject(me_async)
+    proxy.forget()
+    await CALLS[name](me_async, on)
+    assert_one_round_trip(proxy, name)
+
+
+@pytest.mark.parametrize("name", METHODS)
+async def test_a_call_in_an_open_transaction_is_one_round_trip(db: Rented, proxy: Proxy, name: str) -> None:
+    async with await psycopg.AsyncConnection.connect(proxy.url(), prepare_threshold=0) as connection:
+        me = AsyncDurable.on(connection).act_as(db.tenant("T1"), "U1")
+        on = await subject(me)
+        proxy.forget()
+        await CALLS[name](me, on)
+        assert_one_round_trip(proxy, name)
+
+
+@pytest.mark.parametrize("name", METHODS)
+async def test_a_call_in_a_transaction_of_sqlalchemy_is_one_round_trip(db: Rented, proxy: Proxy, name: str) -> None:
+    engine = create_async_engine(proxy.url(driver="psycopg"))
+    async with engine.connect() as connection:
+        me = AsyncDurable.on(connection).act_as(db.tenant("T1"), "U1")
+        on = await subject(me)
+        proxy.forget()
+        await CALLS[name](me, on)
+        assert_one_round_trip(proxy, name)
+    await engine.dispose()
+
+
+async def test_nothing_else_is_sent_until_the_pool_is_closed(db: Rented, proxy: Proxy) -> None:
+    async with AsyncConnectionPool(proxy.url(), min_size=1, max_size=1, open=False) as pool:
+        me = AsyncDurable(pool).act_as(db.tenant("T1"), "U1")
+        for _ in range(10):
+            await me.list_sessions()
+    assert proxy.round_trips == 10
+    assert {message.kind for message in proxy.messages} <= set("pPBDESX")
+
+
+async def test_a_refused_call_is_one_round_trip(proxy: Proxy, me_async: AsyncIdentity) -> None:
+    on = await subject(me_async)
+    await me_async.settle_run(on.run, "succeeded")
+    proxy.forget()
+    with pytest.raises(Exception, match="settled"):
+        await me_async.append_event(on.session, "agent", 1, invocation_id="inv-1")
+    assert_one_round_trip(proxy, "append_event")
+
+
+async def test_making_a_client_and_a_view_sends_nothing(db: Rented, proxy: Proxy) -> None:
+    durable = AsyncDurable.from_url(proxy.url())
+    durable.act_as(db.tenant("T1"), "U1")
+    assert proxy.messages == []
+    async with durable:
+        durable.act_as(db.tenant("T1"), "U1")
+    assert proxy.statements == []
