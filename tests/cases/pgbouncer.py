@@ -45,8 +45,8 @@ def in_front_of(db: Database, login: str, connections: int) -> Iterator[str]:
         )
         settings.chmod(0o644)
         Path(directory).chmod(0o755)
-        # It refuses to be root.
-        user = ["--user", "nobody"] if getuid() == 0 else []
+        # It refuses to be root; a socket of the embedded server is reached by the server's own user only.
+        user = ["--user", _owner(db.server.host)] if getuid() == 0 else []
         process = subprocess.Popen([PROGRAM, "--quiet", *user, str(settings)])
         try:
             url = f"postgresql://{login}@127.0.0.1:{port}/{db.name}"
@@ -57,11 +57,15 @@ def in_front_of(db: Database, login: str, connections: int) -> Iterator[str]:
             process.wait(timeout=10)
 
 
+def _owner(host: str) -> str:
+    return Path(host).owner() if host.startswith("/") else "nobody"
+
+
 def _wait_until_it_answers(url: str, process: subprocess.Popen[bytes]) -> None:
     deadline = time.monotonic() + 10
     while True:
         try:
-            psycopg.connect(url).close()
+            psycopg.connect(url, connect_timeout=5).close()
         except psycopg.OperationalError:
             if process.poll() is not None or time.monotonic() > deadline:
                 raise
