@@ -163,17 +163,15 @@ class Cluster:
             yield link
 
     def _forget_number_of_another(self) -> None:
-        """After a crash the number in postmaster.pid may be another program's, or nobody has fetched the dead process's
+        """After a crash the number in a lock file may be another program's, or nobody has fetched the dead process's
         exit code, as in a container without an init: no server would start.
         """
-        file = self.data / "postmaster.pid"
-        psutil: Any = import_module("psutil")  # the embedded server's package brings it along
-        with suppress(OSError, ValueError, IndexError, psutil.Error):
-            number, *rest = file.read_text(encoding="utf-8").splitlines()
-            process = psutil.Process(int(number))
-            if process.status() == psutil.STATUS_ZOMBIE or not process.name().startswith("postgres"):
-                # Not removed: the rest of it tells Postgres whether a process of the dead server still has its memory.
-                file.write_text("\n".join([NOBODY, *rest]) + "\n", encoding="utf-8")
+        for file in (self.data / "postmaster.pid", *self.data.glob(".s.PGSQL.*.lock")):
+            with suppress(OSError, ValueError):
+                number, *rest = file.read_text(encoding="utf-8").splitlines()
+                if not _is_postgres(int(number)):
+                    # Not removed: the rest tells Postgres whether a process of the dead server still has its memory.
+                    file.write_text("\n".join([NOBODY, *rest]) + "\n", encoding="utf-8")
 
     def _run(
         self, program: str, arguments: Sequence[str], owner: Path | None = None, keep_open: tuple[int, ...] = ()
@@ -200,6 +198,15 @@ class Cluster:
         except OSError:
             return ""
         return "\n".join(["", f"The end of {self.data / 'log'}:", *lines[-5:]])
+
+
+def _is_postgres(number: int) -> bool:
+    psutil: Any = import_module("psutil")  # the embedded server's package brings it along
+    try:
+        process = psutil.Process(number)
+        return process.status() != psutil.STATUS_ZOMBIE and process.name().startswith("postgres")
+    except psutil.Error:
+        return False
 
 
 def _require_free(port: int) -> None:
