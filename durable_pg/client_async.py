@@ -13,7 +13,7 @@ from uuid import UUID
 
 from psycopg_pool import AsyncConnectionPool
 
-from durable_pg import _calls, _io_async
+from durable_pg._client import calls, io_async
 from durable_pg.types import AppendedEvent, Event, FinalStatus, Run, RunOutcome, Session, State, Verdict, Verification
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class AsyncDurable:
             raise TypeError(
                 f"a psycopg_pool.AsyncConnectionPool is needed, not {type(pool)!r}; see from_url() and on()"
             )
-        self._way: _io_async.AsyncWay = _io_async.AsyncOnPool(pool)
+        self._way: io_async.AsyncWay = io_async.AsyncOnPool(pool)
 
     @classmethod
     def from_url(cls, url: str | None = None, *, min_size: int = 1, max_size: int = 10, timeout: float = 30.0) -> Self:
@@ -45,7 +45,7 @@ class AsyncDurable:
         seconds to wait for a free one. Nothing is prepared on the server and nothing outlives a transaction, so a
         pooler in transaction mode may stand in between. Raises ArgumentInvalid (22W03) for a URL that is none.
         """
-        return cls._over(_io_async.AsyncOnOwnPool(url, min_size=min_size, max_size=max_size, timeout=timeout))
+        return cls._over(io_async.AsyncOnOwnPool(url, min_size=min_size, max_size=max_size, timeout=timeout))
 
     @classmethod
     def on(cls, connection: object) -> Self:
@@ -55,10 +55,10 @@ class AsyncDurable:
         any error does in Postgres: wrap a call in a savepoint (connection.transaction(), begin_nested()) to go on.
         Raises TypeError for anything else.
         """
-        return cls._over(_io_async.way_on(connection))
+        return cls._over(io_async.way_on(connection))
 
     @classmethod
-    def _over(cls, way: _io_async.AsyncWay) -> Self:
+    def _over(cls, way: io_async.AsyncWay) -> Self:
         durable = cls.__new__(cls)
         durable._way = way  # noqa: SLF001  # our own
         return durable
@@ -68,7 +68,7 @@ class AsyncDurable:
 
         Raises IdentifierInvalid (22W01) for what is no text; other limits are checked by the first call.
         """
-        return AsyncIdentity(self._way, _calls.identify(tenant_id, user_id))
+        return AsyncIdentity(self._way, calls.identify(tenant_id, user_id))
 
     async def open(self) -> None:
         """Open the pool of from_url(), after one connection has shown that the database can be reached.
@@ -101,7 +101,7 @@ class AsyncIdentity:
     start_run, append_event without event_id and open_session without session_id.
     """
 
-    def __init__(self, way: _io_async.AsyncWay, who: _calls.Who) -> None:
+    def __init__(self, way: io_async.AsyncWay, who: calls.Who) -> None:
         self._way = way
         self._who = who
 
@@ -124,25 +124,25 @@ class AsyncIdentity:
         shared states. Raises IdentifierInvalid (22W01), JsonNotStorable (22W02), ArgumentInvalid (22W03),
         SessionDiffers (23W09).
         """
-        return await _io_async.run(self._way, _calls.open_session(self._who, app_name, session_id, state))
+        return await io_async.run(self._way, calls.open_session(self._who, app_name, session_id, state))
 
     async def close_session(self, session: Session | UUID | str, reason: str | None = None) -> Session:
         """Hide the session and free its name; outcome closed or already_closed.
 
         Raises ArgumentInvalid (22W03), SessionNotFound (42W04).
         """
-        return await _io_async.run(self._way, _calls.close_session(self._who, session, reason))
+        return await io_async.run(self._way, calls.close_session(self._who, session, reason))
 
     async def list_sessions(self, app_name: str | None = None) -> list[Session]:
         """The open sessions, of one app or of all."""
-        return await _io_async.run(self._way, _calls.list_sessions(self._who, app_name))
+        return await io_async.run(self._way, calls.list_sessions(self._who, app_name))
 
     async def get_state(self, app_name: str | None = None, session: Session | UUID | str | None = None) -> State:
         """The merged state of a session, or of `app_name` and the user alone.
 
         Raises IdentifierInvalid (22W01), SessionNotFound (42W04), SessionClosed (55W01).
         """
-        return await _io_async.run(self._way, _calls.get_state(self._who, app_name, session))
+        return await io_async.run(self._way, calls.get_state(self._who, app_name, session))
 
     async def append_event(
         self,
@@ -170,7 +170,7 @@ class AsyncIdentity:
         EventDiffers (23W05), OpeningMessageDiffers (23W06), SessionNotFound (42W04), SessionClosed (55W01),
         StaleRevision (55W02), RunSettled (55W03), LeaseLost (55W04), RunOpen (55W08).
         """
-        call = _calls.append_event(
+        call = calls.append_event(
             self._who,
             session,
             author,
@@ -185,7 +185,7 @@ class AsyncIdentity:
             expected_revision=expected_revision,
             attempt=attempt,
         )
-        return await _io_async.run(self._way, call)
+        return await io_async.run(self._way, call)
 
     async def read_events(
         self,
@@ -200,15 +200,15 @@ class AsyncIdentity:
         `latest`: only the last so many of these. Raises ArgumentInvalid (22W03), SessionNotFound (42W04),
         SessionClosed (55W01).
         """
-        call = _calls.read_events(self._who, session, after_seq=after_seq, latest=latest, after_time=after_time)
-        return await _io_async.run(self._way, call)
+        call = calls.read_events(self._who, session, after_seq=after_seq, latest=latest, after_time=after_time)
+        return await io_async.run(self._way, call)
 
     async def verify_session(self, session: Session | UUID | str) -> Verification:
         """Recompute the hash chain and say where it breaks first, if it does.
 
         Raises ArgumentInvalid (22W03), SessionNotFound (42W04).
         """
-        return await _io_async.run(self._way, _calls.verify_session(self._who, session))
+        return await io_async.run(self._way, calls.verify_session(self._who, session))
 
     async def start_run(
         self,
@@ -224,8 +224,8 @@ class AsyncIdentity:
         second answer would be busy. Raises IdentifierInvalid (22W01), JsonNotStorable (22W02), ArgumentInvalid (22W03),
         RunInputDiffers (23W07), SessionNotFound (42W04), SessionClosed (55W01).
         """
-        call = _calls.start_run(self._who, session, invocation_id, trigger=trigger, input=input)
-        return await _io_async.run(self._way, call)
+        call = calls.start_run(self._who, session, invocation_id, trigger=trigger, input=input)
+        return await io_async.run(self._way, call)
 
     async def settle_run(
         self,
@@ -243,7 +243,7 @@ class AsyncIdentity:
         not given. Raises JsonNotStorable (22W02), ArgumentInvalid (22W03), WriteOnce (23W02), ToolsIncomplete (23W08),
         RunNotFound (42W05), RunSettled (55W03), LeaseLost (55W04), IsolationRefused (55W05).
         """
-        call = _calls.settle_run(
+        call = calls.settle_run(
             self._who,
             run,
             status,
@@ -252,22 +252,22 @@ class AsyncIdentity:
             tools_executed=tools_executed,
             attempt=attempt,
         )
-        return await _io_async.run(self._way, call)
+        return await io_async.run(self._way, call)
 
     async def list_runs(self, session: Session | UUID | str | None = None) -> list[Run]:
         """The runs, of one session or of all."""
-        return await _io_async.run(self._way, _calls.list_runs(self._who, session))
+        return await io_async.run(self._way, calls.list_runs(self._who, session))
 
     async def retry_verdict(self, run: RunOutcome | Run | UUID | str) -> Verdict:
         """Whether the same turn may be sent to the model again: only while no tool call is recorded.
 
         Raises ArgumentInvalid (22W03), RunNotFound (42W05), IsolationRefused (55W05).
         """
-        return await _io_async.run(self._way, _calls.retry_verdict(self._who, run))
+        return await io_async.run(self._way, calls.retry_verdict(self._who, run))
 
     async def replay_verdict(self, run: RunOutcome | Run | UUID | str) -> Verdict:
         """Whether a settled run may be started anew from its input, and the tools that block it.
 
         Raises ArgumentInvalid (22W03), RunNotFound (42W05), IsolationRefused (55W05).
         """
-        return await _io_async.run(self._way, _calls.replay_verdict(self._who, run))
+        return await io_async.run(self._way, calls.replay_verdict(self._who, run))

@@ -21,9 +21,9 @@ from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
 from durable_pg import migrate
-from durable_pg._cluster import HOST, Cluster
-from durable_pg._home import MIGRATOR, Home, Kept, Removed
-from durable_pg._programs import programs
+from durable_pg._embedded.cluster import HOST, Cluster
+from durable_pg._embedded.home import MIGRATOR, Home, Kept, Removed
+from durable_pg._embedded.programs import programs
 from durable_pg.roles import FRONT
 from durable_pg.server import NoEmbeddedServer, ServerError
 

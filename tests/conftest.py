@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 
 import pytest
 from packaging.specifiers import SpecifierSet
@@ -32,6 +33,25 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 def pytest_report_header() -> str:
     return f"postgres: {os.environ.get(servers.URL, 'not started')}"
+
+
+# What starts servers of its own, or needs none.
+ONCE = (
+    "cli/test_local_server",
+    "client/test_json_codec",
+    "client/test_restarted",
+    "client/test_typing",
+    "demo/",
+    "packaging/",
+    "plugin/",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = Path(__file__).parent
+    for item in items:
+        if item.path.relative_to(here).as_posix().startswith(ONCE):
+            item.add_marker("once")
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -5,9 +5,11 @@ The server must be one to throw away: logins and the durable_* roles are made in
 """
 
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -121,9 +123,16 @@ def start(container: int | None) -> Callable[[], None]:
 
 def _embedded() -> tuple[str, Callable[[], None]]:
     try:
-        return start_temporary(EMBEDDED_SETTINGS)
+        return start_temporary(EMBEDDED_SETTINGS, _memory())
     except NoEmbeddedServer as error:
         raise pytest.UsageError(f"no {URL}, and {error}") from error
+
+
+def _memory() -> Path | None:
+    """Where files are kept in memory, if there is room: making a database is ten times faster there."""
+    memory = Path("/dev/shm")  # noqa: S108  # a directory is made in it by mkdtemp
+    roomy = memory.is_dir() and os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > 2**31
+    return memory if roomy else None
 
 
 def _container(major: int) -> tuple[str, Callable[[], None]]:

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-FOLDERS = ("durable_pg", "tests/client")
+FOLDERS = ("durable_pg", "durable_pg/_client", "tests/client")
 # In this order: what is said differently first, then what follows a rule.
 REPLACEMENTS = (
     (r"`async with` \(or `with`\)", "`with` (or `async with`)"),

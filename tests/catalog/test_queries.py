@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from durable_pg import AsyncIdentity, Identity, _calls
-from durable_pg._queries import QUERIES, with_colons
+from durable_pg import AsyncIdentity, Identity
+from durable_pg._client import calls
+from durable_pg._client.queries import QUERIES, with_colons
 from tests.harness import Database
 
 STATEMENT = re.compile(
@@ -95,9 +96,9 @@ def test_a_statement_gives_every_argument_by_its_name_and_type(module_db: Databa
 
 def kind(name: str) -> type[Any]:
     """Return the dataclass that a call makes of a row."""
-    hint = _calls.__dict__[name].__annotations__["return"]
+    hint = calls.__dict__[name].__annotations__["return"]
     (found,) = re.findall(r"(?:list\[)?(\w+)\]?\]$", str(hint))
-    return _calls.__dict__[found]  # type: ignore[no-any-return]
+    return calls.__dict__[found]  # type: ignore[no-any-return]
 
 
 # How a column of each type is read, so that no setting of the connection has a say.

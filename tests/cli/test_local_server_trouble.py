@@ -10,7 +10,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from durable_pg import _programs, local
+from durable_pg import local
+from durable_pg._embedded import programs
 from durable_pg.server import NoEmbeddedServer
 from tests.cli.local_servers import Place, a_place, wait_for_file
 from tests.migrations.support import durable_pg
@@ -109,7 +110,7 @@ def test_the_number_of_a_server_that_is_now_another_programs_is_no_server(place:
     kept = (place.directory / "data" / "postmaster.pid").read_text().splitlines()
     place.facts("down")
     owner = (place.directory / "data").stat()
-    with subprocess.Popen(["sleep", "600"], **_programs.as_owner_of(place.directory / "data")) as other:  # noqa: S607
+    with subprocess.Popen(["sleep", "600"], **programs.as_owner_of(place.directory / "data")) as other:  # noqa: S607
         file = place.directory / "data" / "postmaster.pid"
         file.write_text("\n".join([str(other.pid), *kept[1:]]) + "\n")
         os.chown(file, owner.st_uid, owner.st_gid)
@@ -197,9 +198,9 @@ def test_a_directory_that_may_not_be_entered_is_refused_and_not_opened_up(place:
 def test_a_missing_embedded_server_is_told_before_anything_is_made(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_programs, "find_spec", lambda _: None)
-    _programs.programs.cache_clear()
+    monkeypatch.setattr(programs, "find_spec", lambda _: None)
+    programs.programs.cache_clear()
     with pytest.raises(NoEmbeddedServer, match="embedded"):
         local.up(place.directory)
-    _programs.programs.cache_clear()
+    programs.programs.cache_clear()
     assert not place.directory.exists()

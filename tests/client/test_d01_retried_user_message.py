@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from durable_pg import Durable, Identity, _calls
+from durable_pg import Durable, Identity
+from durable_pg._client import calls
 from durable_pg.errors import OpeningMessageDiffers
 from durable_pg.types import Session
 from tests.calls import said, tool_response
@@ -79,8 +80,8 @@ def test_an_event_is_sent_again_by_itself_only_when_its_name_makes_it_one(
     session: Session, event_id: str | None, repeatable: bool
 ) -> None:
     rest = dict.fromkeys(("metadata", "state_delta", "occurred_at", "extra_tool_calls", "expected_revision", "attempt"))
-    who = _calls.identify("T1", "U1")
-    call = _calls.append_event(
+    who = calls.identify("T1", "U1")
+    call = calls.append_event(
         who, session, "user", "x", invocation_id="inv-1", event_id=event_id, repeatable=False, **rest
     )
     assert call.repeatable is repeatable

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from durable_pg import Durable, migrate
-from durable_pg._programs import as_owner_of, programs, run_as
+from durable_pg._embedded.programs import as_owner_of, programs, run_as
 from durable_pg.server import NoEmbeddedServer, start_temporary
 from tests.client.disturbing import connected, wait_until
 from tests.harness import Database

@@ -12,7 +12,7 @@ from datetime import datetime, timezone
 from typing import Any
 from uuid import UUID
 
-from durable_pg import _json
+from durable_pg._client import codec
 from durable_pg.errors import ArgumentInvalid, IdentifierInvalid, JsonNotStorable
 from durable_pg.types import Run, RunOutcome, Session
 
@@ -128,8 +128,8 @@ def optional_json(field: str, value: Any) -> str | None:
     if value is None:
         return None
     try:
-        return _json.encode(value, field)
-    except _json.NotStorable as fault:
+        return codec.encode(value, field)
+    except codec.NotStorable as fault:
         raise JsonNotStorable(
             f"{fault.path} can't be stored exactly", detail=fault.reason, hint=fault.hint, column=field
         ) from None

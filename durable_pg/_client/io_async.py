@@ -16,12 +16,12 @@ from psycopg_pool import AsyncConnectionPool
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection as AsyncSqlalchemyConnection
 
-from durable_pg._calls import Call
-from durable_pg._faults import is_alive, not_accepted, not_encodable, not_sent, translate
-from durable_pg._parameters import pool_sizes
-from durable_pg._queries import QUERIES, with_colons
+from durable_pg._client.calls import Call
+from durable_pg._client.faults import is_alive, not_accepted, not_encodable, not_sent, translate
+from durable_pg._client.parameters import pool_sizes
+from durable_pg._client.queries import QUERIES, with_colons
+from durable_pg._client.telemetry import observed, sent_again
 from durable_pg._reaching import pool_settings, unreachable
-from durable_pg._telemetry import observed, sent_again
 from durable_pg.errors import CannotConnect, ConnectionLost, DurableError, PoolNotOpen
 
 T = TypeVar("T")

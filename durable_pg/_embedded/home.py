@@ -13,8 +13,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from durable_pg._cluster import is_free
-from durable_pg._programs import SYSTEM_USER, run_as, server_user
+from durable_pg._embedded.cluster import is_free
+from durable_pg._embedded.programs import SYSTEM_USER, run_as, server_user
 from durable_pg.server import ServerError
 
 MIGRATOR = "mig"

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from durable_pg._testing_server import Server
+    from durable_pg._testing.server import Server
 
 URL = "DURABLE_PG_TEST_URL"
 # Databases and logins of a run are named after it: durable_pytest_ and what follows is random.
@@ -59,7 +59,7 @@ class Run:
 
     def server(self) -> Server:
         """The run's server with its template, prepared by whichever process asks first. Raises Unusable."""
-        from durable_pg._testing_server import Server  # noqa: PLC0415
+        from durable_pg._testing.server import Server  # noqa: PLC0415
 
         with self._locked() as lock:
             file = self.directory / PREPARED
@@ -72,7 +72,7 @@ class Run:
 
     def _prepare(self, lock: int) -> dict[str, Any]:
         """What the other processes need to know, or why there is nothing to know: none of them tries again."""
-        from durable_pg._testing_server import prepare  # noqa: PLC0415
+        from durable_pg._testing.server import prepare  # noqa: PLC0415
 
         (self.directory / BEGUN).touch()
         try:
@@ -84,9 +84,9 @@ class Run:
             return {"unusable": str(error)}
 
     def _embedded(self, lock: int) -> str:
-        from durable_pg import _testing_embedded  # noqa: PLC0415
+        from durable_pg._testing import embedded  # noqa: PLC0415
 
-        return _testing_embedded.start(self.directory / DATA, self._name, lock)
+        return embedded.start(self.directory / DATA, self._name, lock)
 
     def end(self) -> None:
         """Remove the run's databases and logins, or its whole server. Does nothing the second time."""
@@ -101,13 +101,13 @@ class Run:
 
     def _remove(self) -> None:
         if self._given is not None:
-            from durable_pg._testing_server import remove  # noqa: PLC0415
+            from durable_pg._testing.server import remove  # noqa: PLC0415
 
             problem = remove(self._given, self._name)
         else:
-            from durable_pg import _testing_embedded  # noqa: PLC0415
+            from durable_pg._testing import embedded  # noqa: PLC0415
 
-            problem = _testing_embedded.stop(self.directory / DATA)
+            problem = embedded.stop(self.directory / DATA)
         if problem:
             sys.stderr.write(f"durable_pg: {problem}\n")
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from psycopg import sql
 
-from durable_pg._cluster import HOST, Cluster, is_free
-from durable_pg._home import PORTS
-from durable_pg._programs import programs
+from durable_pg._embedded.cluster import HOST, Cluster, is_free
+from durable_pg._embedded.home import PORTS
+from durable_pg._embedded.programs import programs
 from durable_pg._testing import URL, Unusable
 from durable_pg.server import SETTINGS, NoEmbeddedServer, ServerError, undisturbed
 

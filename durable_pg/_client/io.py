@@ -1,4 +1,4 @@
-# Generated from _io_async.py by tools/async_to_sync.py: change that.
+# Generated from io_async.py by tools/async_to_sync.py: change that.
 """Three ways to the database: a pool, a connection of psycopg, a connection of SQLAlchemy. One call, one statement."""
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from psycopg_pool import ConnectionPool
 from sqlalchemy.engine import Connection as SqlalchemyConnection
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from durable_pg._calls import Call
-from durable_pg._faults import is_alive, not_accepted, not_encodable, not_sent, translate
-from durable_pg._parameters import pool_sizes
-from durable_pg._queries import QUERIES, with_colons
+from durable_pg._client.calls import Call
+from durable_pg._client.faults import is_alive, not_accepted, not_encodable, not_sent, translate
+from durable_pg._client.parameters import pool_sizes
+from durable_pg._client.queries import QUERIES, with_colons
+from durable_pg._client.telemetry import observed, sent_again
 from durable_pg._reaching import pool_settings, unreachable
-from durable_pg._telemetry import observed, sent_again
 from durable_pg.errors import CannotConnect, ConnectionLost, DurableError, PoolNotOpen
 
 T = TypeVar("T")

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta, timezone
 from typing import Any, TypeVar, get_origin, get_type_hints
 from uuid import UUID
 
-from durable_pg import _json
+from durable_pg._client import codec
 from durable_pg.errors import JsonNotReadable
 
 T = TypeVar("T")
@@ -69,8 +69,8 @@ def _time_of(seconds: str) -> datetime:
 
 def _json_of(text: str, field: str) -> Any:
     try:
-        return _json.decode(text, field)
-    except _json.NotReadable as fault:
+        return codec.decode(text, field)
+    except codec.NotReadable as fault:
         raise JsonNotReadable(
             f"{fault.field} can't be read here", detail=fault.reason, hint="Read this value in SQL."
         ) from None

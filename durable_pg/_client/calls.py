@@ -11,8 +11,8 @@ from datetime import datetime
 from functools import wraps
 from typing import Any, Concatenate, Generic, NamedTuple, ParamSpec, TypeVar
 
-from durable_pg import _parameters as given
-from durable_pg._rows import Row, reader
+from durable_pg._client import parameters as given
+from durable_pg._client.rows import Row, reader
 from durable_pg.errors import BadInput
 from durable_pg.types import AppendedEvent, Event, Run, RunOutcome, Session, State, Verdict, Verification
 

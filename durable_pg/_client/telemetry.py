@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
-from durable_pg._calls import Call
+from durable_pg._client.calls import Call
 from durable_pg.errors import DurableError
 
 try:

@@ -14,7 +14,7 @@ from psycopg_pool import PoolClosed, PoolTimeout, TooManyRequests
 from sqlalchemy.exc import PendingRollbackError, ResourceClosedError
 
 from durable_pg import errors
-from durable_pg._calls import Call
+from durable_pg._client.calls import Call
 from durable_pg._diagnostics import diagnostic, primary_message, sqlstate
 
 _UPGRADE = "Run: durable-pg upgrade (as the migration login, on this database)."

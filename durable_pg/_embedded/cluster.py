@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import psycopg
 
-from durable_pg._programs import as_owner_of, programs, run_as, system_user
+from durable_pg._embedded.programs import as_owner_of, programs, run_as, system_user
 from durable_pg.server import ServerError, undisturbed
 
 SUPERUSER = "postgres"
@@ -204,7 +204,7 @@ def _is_postgres(number: int) -> bool:
     psutil: Any = import_module("psutil")  # the embedded server's package brings it along
     try:
         process = psutil.Process(number)
-        return process.status() != psutil.STATUS_ZOMBIE and process.name().startswith("postgres")
+        return bool(process.status() != psutil.STATUS_ZOMBIE and process.name().startswith("postgres"))
     except psutil.Error:
         return False
 
