@@ -1,7 +1,7 @@
 # Generated from client_async.py by tools/async_to_sync.py: change that.
 """The client: one method a function of the SQL interface, each one statement and one round trip.
 
-`Durable` is written by hand, `Durable` (client.py) is generated from it.
+client.py is generated from client.py, the synchronous `Durable` from `Durable`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The client: one method a function of the SQL interface, each one statement and one round trip.
 
-`AsyncDurable` is written by hand, `Durable` (client.py) is generated from it.
+client.py is generated from client_async.py, the synchronous `Durable` from `AsyncDurable`.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ FOLDERS = ("durable_pg", "durable_pg/_client", "tests/client")
 REPLACEMENTS = (
     (r"`async with` \(or `with`\)", "`with` (or `async with`)"),
     (r"\(of an ORM session, await its connection\(\)\)", "(of an ORM session, its connection())"),
+    (r"        # SQLAlchemy's asyncio needs greenlet.*\n", ""),
     (r"sqlalchemy\.ext\.asyncio", "sqlalchemy.engine"),
     (r"pytest_asyncio\.fixture", "pytest.fixture"),
     (r"import pytest_asyncio\n", ""),

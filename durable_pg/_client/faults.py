@@ -190,7 +190,8 @@ def _setup_error(state: str, message: str, facts: dict[str, Any]) -> errors.Setu
             **{
                 **facts,
                 "detail": message,
-                "hint": "Connect as a login in durable_app; durable-pg upgrade --app-login NAME makes it one.",
+                "hint": "The client needs a login in durable_app; durable-pg upgrade --app-login NAME makes one of a"
+                " login without a front role. People on call and auditors have durable-pg runs and sessions.",
             },
         )
     return None

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import psycopg
 import sqlalchemy
@@ -14,7 +14,6 @@ from psycopg import Connection, Cursor
 from psycopg.pq import TransactionStatus
 from psycopg.rows import tuple_row
 from psycopg_pool import ConnectionPool
-from sqlalchemy.engine import Connection as SqlalchemyConnection
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from durable_pg._client.calls import Call
@@ -24,6 +23,9 @@ from durable_pg._client.queries import QUERIES, with_colons
 from durable_pg._client.telemetry import observed, sent_again
 from durable_pg._reaching import pool_settings, unreachable
 from durable_pg.errors import CannotConnect, ConnectionLost, DurableError, PoolNotOpen
+
+if TYPE_CHECKING:
+    from sqlalchemy.engine import Connection as SqlalchemyConnection
 
 T = TypeVar("T")
 Rows = Sequence[Sequence[Any]]
@@ -226,11 +228,20 @@ def way_on(connection: object) -> Way:
     """The way over a connection that was brought. Raises TypeError for anything else."""
     if isinstance(connection, Connection):
         return OnPsycopg(connection)
-    if isinstance(connection, SqlalchemyConnection):
-        if connection.engine.dialect.name != "postgresql":
-            raise TypeError(f"on() takes a connection to Postgres, not to {connection.engine.dialect.name}")
-        return OnSqlalchemy(connection)
+    sqlalchemys = _as_sqlalchemys(connection)
+    if sqlalchemys is not None:
+        if sqlalchemys.engine.dialect.name != "postgresql":
+            raise TypeError(f"on() takes a connection to Postgres, not to {sqlalchemys.engine.dialect.name}")
+        return OnSqlalchemy(sqlalchemys)
     raise TypeError(
         f"on() takes a psycopg.Connection or a sqlalchemy.engine.Connection, not {type(connection)!r}"
         " (of an ORM session, its connection())"
     )
+
+
+def _as_sqlalchemys(connection: object) -> SqlalchemyConnection | None:
+    try:
+        from sqlalchemy.engine import Connection as Theirs  # noqa: PLC0415
+    except ImportError:
+        return None
+    return connection if isinstance(connection, Theirs) else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import psycopg
 import sqlalchemy
@@ -14,7 +14,6 @@ from psycopg.pq import TransactionStatus
 from psycopg.rows import tuple_row
 from psycopg_pool import AsyncConnectionPool
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
-from sqlalchemy.ext.asyncio import AsyncConnection as AsyncSqlalchemyConnection
 
 from durable_pg._client.calls import Call
 from durable_pg._client.faults import is_alive, not_accepted, not_encodable, not_sent, translate
@@ -23,6 +22,9 @@ from durable_pg._client.queries import QUERIES, with_colons
 from durable_pg._client.telemetry import observed, sent_again
 from durable_pg._reaching import pool_settings, unreachable
 from durable_pg.errors import CannotConnect, ConnectionLost, DurableError, PoolNotOpen
+
+if TYPE_CHECKING:
+    from sqlalchemy.ext.asyncio import AsyncConnection as AsyncSqlalchemyConnection
 
 T = TypeVar("T")
 Rows = Sequence[Sequence[Any]]
@@ -225,11 +227,21 @@ def way_on(connection: object) -> AsyncWay:
     """The way over a connection that was brought. Raises TypeError for anything else."""
     if isinstance(connection, AsyncConnection):
         return AsyncOnPsycopg(connection)
-    if isinstance(connection, AsyncSqlalchemyConnection):
-        if connection.engine.dialect.name != "postgresql":
-            raise TypeError(f"on() takes a connection to Postgres, not to {connection.engine.dialect.name}")
-        return AsyncOnSqlalchemy(connection)
+    sqlalchemys = _as_sqlalchemys(connection)
+    if sqlalchemys is not None:
+        if sqlalchemys.engine.dialect.name != "postgresql":
+            raise TypeError(f"on() takes a connection to Postgres, not to {sqlalchemys.engine.dialect.name}")
+        return AsyncOnSqlalchemy(sqlalchemys)
     raise TypeError(
         f"on() takes a psycopg.AsyncConnection or a sqlalchemy.ext.asyncio.AsyncConnection, not {type(connection)!r}"
         " (of an ORM session, await its connection())"
     )
+
+
+def _as_sqlalchemys(connection: object) -> AsyncSqlalchemyConnection | None:
+    try:
+        # SQLAlchemy's asyncio needs greenlet, which whoever has such a connection has installed.
+        from sqlalchemy.ext.asyncio import AsyncConnection as Theirs  # noqa: PLC0415
+    except ImportError:
+        return None
+    return connection if isinstance(connection, Theirs) else None

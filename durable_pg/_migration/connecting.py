@@ -20,7 +20,7 @@ from durable_pg._migration.errors import (
     MigrationError,
     WaitTimedOut,
 )
-from durable_pg._reaching import Unreadable, hint, understand, without_password
+from durable_pg._reaching import Unreadable, hint, hint_for_client, understand, without_password
 
 
 @contextmanager
@@ -38,6 +38,7 @@ def connect(target: str | Connection | None, *, pooled: bool = False) -> Iterato
         raise BadRequest(str(error), hint=error.hint) from None
     # The driver is named, and libpq reads the URL: SQLAlchemy's default driver and URL rules differ by version. In
     # a database in SQL_ASCII, or with an odd PGCLIENTENCODING, psycopg would give bytes for text.
+    told = hint_for_client if pooled else hint
     engine = create_engine(
         "postgresql+psycopg://",
         creator=lambda: _open(dsn, pooled),
@@ -48,7 +49,7 @@ def connect(target: str | Connection | None, *, pooled: bool = False) -> Iterato
             connection = engine.connect()
         except DBAPIError as error:
             detail = without_password(primary_message(error), given)
-            raise CannotConnect("can't connect to Postgres", detail=detail, hint=hint(detail, target, given)) from None
+            raise CannotConnect("can't connect to Postgres", detail=detail, hint=told(detail, target, given)) from None
         with connection:
             yield connection
     except DBAPIError as error:

@@ -29,7 +29,8 @@ TENANT = "airline-one"
 _SEED = 7
 
 RECORDED = """
-select count(*), count(*) filter (where r.status = 'succeeded'), count(*) filter (where r.tools_executed = (
+select count(*), count(*) filter (where r.status = 'succeeded'),
+    count(*) filter (where coalesce(r.tools_executed, '{}') = (
     select coalesce(array_agg(distinct tool order by tool), '{}')
     from durable.events as e, unnest(e.tool_calls) as tool
     where e.tenant_id = r.tenant_id and e.session_uid = r.session_uid
@@ -109,7 +110,8 @@ def load(file: Path) -> list[dict[str, Any]]:
     for place, run in enumerate(found):
         if not _is_run(run):
             raise NotTrajectories(
-                f"run {place} is not an object with task_id, trial, user_id and OpenAI chat messages, each with a role"
+                f"run {place} is not an object with task_id, trial, user_id and OpenAI chat messages, each with"
+                " a role, not all of them system"
             )
     return found
 
@@ -120,6 +122,7 @@ def _is_run(run: Any) -> bool:
         and run.keys() >= {"task_id", "trial", "user_id", "messages"}
         and isinstance(run["messages"], list)
         and all(_is_message(message) for message in run["messages"])
+        and any(message["role"] != "system" for message in run["messages"])
     )
 
 

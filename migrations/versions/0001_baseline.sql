@@ -1945,7 +1945,7 @@ begin
             errcode = '55W01',
             message = format('session %s is closed', refuse_session.session_uid),
             detail = format('closed at %s%s', refuse_session.closed_at, ', reason: ' || refuse_session.close_reason),
-            hint = 'Open the session''s name again: open_session gives a new, empty session.',
+            hint = 'It stays closed. open_session with its name gives a new, empty session, which knows none of its invocations and event ids: a late worker must not go on there.',
             schema = 'durable',
             table = 'sessions';
     end if;
@@ -2589,7 +2589,7 @@ begin
                 'recorded: seq %s by %L in invocation %L; it differs in %s',
                 recorded.seq, recorded.author, recorded.invocation_id, v_differs
             ),
-            hint = 'Give a new event its own event_id, or none; repeat an event as it was.',
+            hint = 'Repeat an event as it was. After a crash read_events shows what is recorded: go on from there, and give only what is really another event another event_id.',
             schema = 'durable',
             table = 'events',
             constraint = 'events_event_id_once';
@@ -2676,12 +2676,20 @@ begin
             schema = 'durable',
             table = 'runs';
     end if;
+    if refuse_append.attempt is not null and event.invocation_id is null then
+        raise exception using
+            errcode = '22W03',
+            message = 'attempt is given and invocation_id is not',
+            hint = 'An attempt is one of an invocation''s run: pass its invocation_id too, or the event belongs to no run.',
+            schema = 'durable',
+            column = 'invocation_id';
+    end if;
     if refuse_append.attempt <> coalesce(run.attempt, 0) then
         raise exception using
             errcode = '55W04',
             message = format('attempt %s is not the current one of invocation %L', refuse_append.attempt, event.invocation_id),
             detail = case when run.attempt is null then 'the invocation has no run' else format('current attempt: %s', run.attempt) end,
-            hint = 'Stop this worker: call start_run and go on with the attempt it returns.',
+            hint = 'Stop this worker: another attempt executes the invocation, or none was started. Check the invocation_id.',
             schema = 'durable',
             table = 'runs';
     end if;
@@ -2697,7 +2705,7 @@ end
 $$;
 
 comment on function durable.refuse_append(durable.events, durable.sessions, durable.runs, integer, integer) is
-'Raises 55W03 for a settled run, 55W04 for a stale attempt, 55W02 for a stale revision.';
+'Raises 22W03 for an attempt without an invocation, 55W03 for a settled run, 55W04 for a stale attempt, 55W02 for a stale revision.';
 
 revoke all on function durable.refuse_append(durable.events, durable.sessions, durable.runs, integer, integer)
 from public;

@@ -19,12 +19,20 @@ begin
             schema = 'durable',
             table = 'runs';
     end if;
+    if refuse_append.attempt is not null and event.invocation_id is null then
+        raise exception using
+            errcode = '22W03',
+            message = 'attempt is given and invocation_id is not',
+            hint = 'An attempt is one of an invocation''s run: pass its invocation_id too, or the event belongs to no run.',
+            schema = 'durable',
+            column = 'invocation_id';
+    end if;
     if refuse_append.attempt <> coalesce(run.attempt, 0) then
         raise exception using
             errcode = '55W04',
             message = format('attempt %s is not the current one of invocation %L', refuse_append.attempt, event.invocation_id),
             detail = case when run.attempt is null then 'the invocation has no run' else format('current attempt: %s', run.attempt) end,
-            hint = 'Stop this worker: call start_run and go on with the attempt it returns.',
+            hint = 'Stop this worker: another attempt executes the invocation, or none was started. Check the invocation_id.',
             schema = 'durable',
             table = 'runs';
     end if;
@@ -40,7 +48,7 @@ end
 $$;
 
 comment on function durable.refuse_append(durable.events, durable.sessions, durable.runs, integer, integer) is
-'Raises 55W03 for a settled run, 55W04 for a stale attempt, 55W02 for a stale revision.';
+'Raises 22W03 for an attempt without an invocation, 55W03 for a settled run, 55W04 for a stale attempt, 55W02 for a stale revision.';
 
 revoke all on function durable.refuse_append(durable.events, durable.sessions, durable.runs, integer, integer)
 from public;

@@ -29,7 +29,7 @@ begin
                 'recorded: seq %s by %L in invocation %L; it differs in %s',
                 recorded.seq, recorded.author, recorded.invocation_id, v_differs
             ),
-            hint = 'Give a new event its own event_id, or none; repeat an event as it was.',
+            hint = 'Repeat an event as it was. After a crash read_events shows what is recorded: go on from there, and give only what is really another event another event_id.',
             schema = 'durable',
             table = 'events',
             constraint = 'events_event_id_once';

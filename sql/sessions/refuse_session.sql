@@ -23,7 +23,7 @@ begin
             errcode = '55W01',
             message = format('session %s is closed', refuse_session.session_uid),
             detail = format('closed at %s%s', refuse_session.closed_at, ', reason: ' || refuse_session.close_reason),
-            hint = 'Open the session''s name again: open_session gives a new, empty session.',
+            hint = 'It stays closed. open_session with its name gives a new, empty session, which knows none of its invocations and event ids: a late worker must not go on there.',
             schema = 'durable',
             table = 'sessions';
     end if;

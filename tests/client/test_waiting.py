@@ -53,7 +53,8 @@ def session(me: Identity) -> Session:
 
 def assert_told(error: DurableError, kind: type[DurableError], sqlstate: str | None, *, uncertain: bool) -> None:
     assert told(error) == (kind, uncertain, "append_event")
-    assert error.sqlstate == sqlstate
+    # Before 3.3 psycopg has no SQLSTATE of a farewell.
+    assert error.sqlstate == sqlstate or (error.sqlstate is None and psycopg.__version__ < "3.3")
     assert error.names["user_id"] == "U1"
 
 

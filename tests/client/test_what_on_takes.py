@@ -1,5 +1,7 @@
 """What a client is made of; anything else is refused with what to give instead."""
 
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -94,3 +96,17 @@ def test_a_client_is_made_of_a_pool_of_its_own_kind(db: Rented, connection: Conn
     for given in (db.url("app"), connection, None, ConnectionPool(db.url("app"), open=False)):
         with pytest.raises(TypeError, match=r"a psycopg_pool\.AsyncConnectionPool is needed.*from_url\(\) and on\(\)"):
             AsyncDurable(given)
+
+
+def test_the_async_client_does_without_greenlet() -> None:
+    """Which SQLAlchemy's asyncio needs, and who has no connection of that kind need not have."""
+    script = (
+        "import asyncio, sys; sys.modules['greenlet'] = None\n"
+        "from durable_pg import AsyncDurable\n"
+        "try:\n"
+        "    AsyncDurable.on(object())\n"
+        "except TypeError:\n"
+        "    print('refused')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
+    assert done.stdout == "refused\n"

@@ -32,7 +32,7 @@ RUN = {
         {"role": "user", "content": "thanks"},
     ],
 }
-RUNS = [RUN, {**RUN, "trial": 1}, {**RUN, "user_id": "noah"}]
+RUNS = [RUN, {**RUN, "trial": 1}, {**RUN, "user_id": "noah", "messages": RUN["messages"][:2]}]  # type: ignore[index]
 
 
 def demo(file: Path, *options: str) -> subprocess.CompletedProcess[str]:
@@ -51,8 +51,8 @@ def test_a_file_is_recorded_once_though_submitted_twice(packed: Path) -> None:
     done = demo(packed, "--json", "--workers", "2", "--submissions", "2")
     assert done.returncode == 0, done.stderr
     facts: dict[str, Any] = json.loads(done.stdout)
-    assert facts["recorded"] == {"runs": 3, "events": 12, "user_turns": 6, "tool_calls": {"[bold]cancel": 3}}
-    assert (facts["duplicates_refused"], facts["chains_intact"], facts["faults"]) == (12, 3, [])
+    assert facts["recorded"] == {"runs": 3, "events": 9, "user_turns": 5, "tool_calls": {"[bold]cancel": 2}}
+    assert (facts["duplicates_refused"], facts["chains_intact"], facts["faults"]) == (9, 3, [])
     assert facts["events_per_second"] > 0
     assert facts["passed"] is True
 
@@ -78,6 +78,7 @@ def test_the_report_shows_names_of_the_file_as_they_are(packed: Path) -> None:
             b'[{"task_id": 1, "trial": 1, "user_id": "u", "messages": [{"role": "a", "tool_calls": [7]}]}]',
             "run 0 is not",
         ),
+        (b'[{"task_id": 1, "trial": 1, "user_id": "u", "messages": [{"role": "system"}]}]', "run 0 is not"),
         (b'[{"task_id": 1, "trial": 1, "user_id": "u", "messages": 7}]', "run 0 is not an object with"),
     ],
 )

@@ -55,8 +55,24 @@ invocation 'inv-1' was opened with another message (23W06)
 """
 
 
-def _run_python(db: Database) -> str:
-    environment = {**os.environ, "DATABASE_URL": db.url("app")}
+PAYMENTS = """
+from pathlib import Path
+asked = Path(__file__).with_name("asked")
+
+def refund(order, idempotency_key):
+    print("refund", order, idempotency_key)
+    asked.write_text(idempotency_key)
+
+def was_refunded(idempotency_key):
+    return asked.exists() and asked.read_text() == idempotency_key
+"""
+
+
+def _run_python(db: Database, tmp_path: Path) -> str:
+    shop = tmp_path / "shop"
+    shop.mkdir(exist_ok=True)
+    (shop / "payments.py").write_text(PAYMENTS)
+    environment = {**os.environ, "DATABASE_URL": db.url("app"), "PYTHONPATH": str(tmp_path)}
     environment.pop("DURABLE_PG_URL", None)
     done = subprocess.run(
         [sys.executable, "-c", _block("python")], env=environment, check=True, capture_output=True, text=True
@@ -64,15 +80,15 @@ def _run_python(db: Database) -> str:
     return done.stdout.partition("Detail:")[0]
 
 
-def test_the_python_example_refunds_once_and_can_be_repeated(db: Database) -> None:
-    assert _run_python(db) == "asking the payment provider: 7 evt-1\n" + PYTHON_SHOWS
-    assert _run_python(db) == PYTHON_SHOWS
+def test_the_python_example_refunds_once_and_can_be_repeated(db: Database, tmp_path: Path) -> None:
+    assert _run_python(db, tmp_path) == "refund 7 evt-1\n" + PYTHON_SHOWS
+    assert _run_python(db, tmp_path) == PYTHON_SHOWS
     assert len(_block("python").strip().splitlines()) <= 30
 
 
 def test_the_python_example_finds_what_the_walk_through_in_sql_has_recorded(db: Database, tmp_path: Path) -> None:
     _run_walk_through(db, tmp_path)
-    assert _run_python(db) == PYTHON_SHOWS
+    assert _run_python(db, tmp_path) == PYTHON_SHOWS
     shown = _run_walk_through(db, tmp_path)
     assert "appended" not in shown
 

@@ -140,14 +140,22 @@ def test_an_event_of_a_run_carries_its_attempt(db: Rented, session: UUID) -> Non
         assert [event["attempt"] for event in events(app, session)] == [None, 1, None]
 
 
-@pytest.mark.parametrize(("invocation", "attempt"), [("inv-1", 2), ("inv-1", 0), ("inv-2", 1), (None, 1)])
-def test_an_attempt_that_is_not_the_runs_is_refused(
-    db: Rented, session: UUID, invocation: str | None, attempt: int
-) -> None:
+@pytest.mark.parametrize(("invocation", "attempt"), [("inv-1", 2), ("inv-1", 0), ("inv-2", 1)])
+def test_an_attempt_that_is_not_the_runs_is_refused(db: Rented, session: UUID, invocation: str, attempt: int) -> None:
     with db.as_app() as app:
         start(app, session)
     with nothing_written(db), refused("55W04"), db.as_app() as app:
         append(app, session, invocation_id=invocation, attempt=attempt)
+
+
+@pytest.mark.parametrize("invocation", [None, ""])
+def test_an_attempt_without_its_invocation_is_refused(db: Rented, session: UUID, invocation: str | None) -> None:
+    """The event would belong to no run."""
+    with db.as_app() as app:
+        start(app, session)
+    with nothing_written(db), refused("22W03", match="invocation_id is not") as refusal, db.as_app() as app:
+        append(app, session, invocation_id=invocation, attempt=1)
+    assert refusal.diag.column_name == "invocation_id"
 
 
 def test_nothing_more_is_recorded_for_a_settled_run(db: Rented, session: UUID) -> None:
