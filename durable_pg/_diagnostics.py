@@ -17,9 +17,11 @@ def sqlstate(error: BaseException) -> str | None:
 
 def diagnostic(error: BaseException, name: str) -> str:
     """A field of the error report: message_primary, message_detail, message_hint, statement_position."""
-    asyncpg_name = {"message_primary": "message", "statement_position": "position"}.get(
-        name, name.removeprefix("message_")
-    )
+    asyncpg_name = {
+        "message_primary": "message",
+        "statement_position": "position",
+        "severity_nonlocalized": "severity_en",
+    }.get(name, name.removeprefix("message_"))
     for candidate in _layers(error):
         diag = getattr(candidate, "diag", None)
         found: Any = getattr(diag, name, None) if diag is not None else getattr(candidate, asyncpg_name, None)

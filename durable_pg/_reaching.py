@@ -20,6 +20,7 @@ _FULL = "The server has no connection to spare: try again, or raise its limit."
 _IN_BETWEEN = "The server is starting or stopping: try again in a moment."
 # What libpq and the server say, and what to do about it. A server that speaks another language gets no such hint.
 _CAUSES = (
+    ("statement timeout", "statement_timeout is too short even to connect: raise it."),
     ("database ", "A superuser or a login with CREATEDB must create it for the migration login: {create}"),
     ("role ", "The name is wrong, or a DBA must create this login first."),
     ("password authentication failed", f"The login or its password is wrong. {ESCAPED}"),
@@ -69,7 +70,7 @@ def _parts(dsn: str) -> dict[str, Any] | None:
     """None for what can't be read. What libpq says about it quotes a piece, perhaps of the password, and stays here."""
     try:
         return dict(conninfo_to_dict(dsn))
-    except psycopg.Error:
+    except (psycopg.Error, UnicodeError):
         return None
 
 

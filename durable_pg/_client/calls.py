@@ -13,7 +13,7 @@ from typing import Any, Concatenate, Generic, NamedTuple, ParamSpec, TypeVar
 
 from durable_pg._client import parameters as given
 from durable_pg._client.rows import Row, reader
-from durable_pg.errors import BadInput
+from durable_pg.errors import ArgumentInvalid, BadInput
 from durable_pg.types import AppendedEvent, Event, Run, RunOutcome, Session, State, Verdict, Verification
 
 T = TypeVar("T")
@@ -179,6 +179,12 @@ def settle_run(
     attempt: int | None,
 ) -> Call[RunOutcome]:
     if attempt is None and isinstance(run, RunOutcome):
+        if run.outcome == "busy":
+            raise ArgumentInvalid(
+                "run is executed by somebody else",
+                hint="start_run said busy: leave it alone. Whoever knows that it is dead passes attempt.",
+                column="run",
+            )
         attempt = run.attempt
     parameters = {
         "run_uid": given.run_uid(run),

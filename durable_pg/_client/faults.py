@@ -57,6 +57,10 @@ def translate(error: BaseException, call: Call[Any], *, undone_with_connection: 
     facts["sqlstate"] = state
     if state in errors.BY_SQLSTATE:
         return errors.BY_SQLSTATE[state](message, **facts)
+    severity = diagnostic(error, "severity_nonlocalized")
+    if severity in {"FATAL", "PANIC"}:
+        # The session ends with it, of whatever kind it is: what it was doing may be done, written and replayed.
+        return errors.ConnectionLost(message, may_have_taken_effect=not nothing_done, **facts)
     if state in _STATEMENT_UNDONE:
         kind, hint = _STATEMENT_UNDONE[state]
         return kind(message, **{**facts, "hint": facts["hint"] or hint})

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
@@ -18,11 +19,12 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from durable_pg._client.calls import Call
 from durable_pg._client.faults import is_alive, not_accepted, not_encodable, not_sent, translate
+from durable_pg._client.handing_back import hand_back
 from durable_pg._client.parameters import pool_sizes
 from durable_pg._client.queries import QUERIES, with_colons
 from durable_pg._client.telemetry import observed, sent_again
 from durable_pg._reaching import pool_settings, unreachable
-from durable_pg.errors import CannotConnect, ConnectionLost, DurableError, PoolNotOpen
+from durable_pg.errors import CannotConnect, ConnectionLost, DurableError, JsonNotReadable, PoolNotOpen
 
 if TYPE_CHECKING:
     from sqlalchemy.engine import Connection as SqlalchemyConnection
@@ -50,7 +52,11 @@ def run(way: Way, call: Call[T]) -> T:
         if rows is None:
             # Outside the handler: the driver's error holds the text, and is not to be this one's context.
             raise not_encodable(call)
-        result = call.read(rows)
+        try:
+            result = call.read(rows)
+        except JsonNotReadable as error:
+            error.call, error.names, error.may_have_taken_effect = call.name, call.names, call.writes
+            raise
         seen.answered(result)
         return result
 
@@ -91,13 +97,19 @@ class OnPool:
                 connection = self.pool.getconn()
             except psycopg.Error as error:
                 raise not_sent(error, call, server_failed=self._failures() > self._failures_before) from error
-            self._failures_before = self._failures()
+            autocommit = connection.autocommit
             try:
+                self._failures_before = self._failures()
                 if is_alive(connection):
                     return _fetch_on(connection, call)
                 connection.close()
             finally:
-                self.pool.putconn(connection)
+                try:
+                    # An interruption may have come anywhere: what is not as it was is thrown away.
+                    if connection.autocommit != autocommit:
+                        connection.close()
+                finally:
+                    hand_back(self.pool, connection)
         raise ConnectionLost("every connection of the pool was dead", call=call.name, names=call.names)
 
     def _failures(self) -> int:
@@ -123,6 +135,8 @@ class OnOwnPool(OnPool):
         refusal = self._try_to_connect()
         if refusal is not None:
             raise refusal
+        if self._closed:
+            raise PoolNotOpen("this client was closed while it was being opened", hint="Make another one.")
         self.pool.open()
 
     def _try_to_connect(self) -> CannotConnect | None:
@@ -131,6 +145,8 @@ class OnOwnPool(OnPool):
             connection = Connection.connect(self._settings["conninfo"], **self._settings["kwargs"])
         except psycopg.Error as error:
             return unreachable(error, self._url)
+        except UnicodeError:
+            return CannotConnect("can't connect to Postgres", detail="the host's name is none")
         connection.close()
         return None
 
@@ -142,9 +158,9 @@ class OnOwnPool(OnPool):
 def _fetch_on(connection: Connection[Any], call: Call[Any]) -> Rows:
     """One statement, one transaction, one round trip: without autocommit, BEGIN and COMMIT would be two more."""
     before = connection.autocommit
-    if not before:
-        connection.set_autocommit(True)
     try:
+        if not before:
+            connection.set_autocommit(True)
         return _execute(connection, call)
     except psycopg.Error as error:
         raise translate(error, call) from error
@@ -203,6 +219,10 @@ class OnSqlalchemy:
             result = self.connection.execute(_text(call.name), dict(call.parameters), execution_options=_OPTIONS)
             return result.all()
         except DBAPIError as error:
+            # Not from SQLAlchemy's own, whose text repeats the parameters.
+            raise translate(error, call, undone_with_connection=undone) from error.orig
+        except (OSError, asyncio.TimeoutError) as error:
+            # asyncpg's command_timeout, for one.
             raise translate(error, call, undone_with_connection=undone) from error
         except SQLAlchemyError as error:
             raise not_accepted(error, call) from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
@@ -17,11 +18,12 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from durable_pg._client.calls import Call
 from durable_pg._client.faults import is_alive, not_accepted, not_encodable, not_sent, translate
+from durable_pg._client.handing_back import hand_back_async
 from durable_pg._client.parameters import pool_sizes
 from durable_pg._client.queries import QUERIES, with_colons
 from durable_pg._client.telemetry import observed, sent_again
 from durable_pg._reaching import pool_settings, unreachable
-from durable_pg.errors import CannotConnect, ConnectionLost, DurableError, PoolNotOpen
+from durable_pg.errors import CannotConnect, ConnectionLost, DurableError, JsonNotReadable, PoolNotOpen
 
 if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection as AsyncSqlalchemyConnection
@@ -49,7 +51,11 @@ async def run(way: AsyncWay, call: Call[T]) -> T:
         if rows is None:
             # Outside the handler: the driver's error holds the text, and is not to be this one's context.
             raise not_encodable(call)
-        result = call.read(rows)
+        try:
+            result = call.read(rows)
+        except JsonNotReadable as error:
+            error.call, error.names, error.may_have_taken_effect = call.name, call.names, call.writes
+            raise
         seen.answered(result)
         return result
 
@@ -90,13 +96,19 @@ class AsyncOnPool:
                 connection = await self.pool.getconn()
             except psycopg.Error as error:
                 raise not_sent(error, call, server_failed=self._failures() > self._failures_before) from error
-            self._failures_before = self._failures()
+            autocommit = connection.autocommit
             try:
+                self._failures_before = self._failures()
                 if is_alive(connection):
                     return await _fetch_on(connection, call)
                 await connection.close()
             finally:
-                await self.pool.putconn(connection)
+                try:
+                    # An interruption may have come anywhere: what is not as it was is thrown away.
+                    if connection.autocommit != autocommit:
+                        await connection.close()
+                finally:
+                    await hand_back_async(self.pool, connection)
         raise ConnectionLost("every connection of the pool was dead", call=call.name, names=call.names)
 
     def _failures(self) -> int:
@@ -122,6 +134,8 @@ class AsyncOnOwnPool(AsyncOnPool):
         refusal = await self._try_to_connect()
         if refusal is not None:
             raise refusal
+        if self._closed:
+            raise PoolNotOpen("this client was closed while it was being opened", hint="Make another one.")
         await self.pool.open()
 
     async def _try_to_connect(self) -> CannotConnect | None:
@@ -130,6 +144,8 @@ class AsyncOnOwnPool(AsyncOnPool):
             connection = await AsyncConnection.connect(self._settings["conninfo"], **self._settings["kwargs"])
         except psycopg.Error as error:
             return unreachable(error, self._url)
+        except UnicodeError:
+            return CannotConnect("can't connect to Postgres", detail="the host's name is none")
         await connection.close()
         return None
 
@@ -141,9 +157,9 @@ class AsyncOnOwnPool(AsyncOnPool):
 async def _fetch_on(connection: AsyncConnection[Any], call: Call[Any]) -> Rows:
     """One statement, one transaction, one round trip: without autocommit, BEGIN and COMMIT would be two more."""
     before = connection.autocommit
-    if not before:
-        await connection.set_autocommit(True)
     try:
+        if not before:
+            await connection.set_autocommit(True)
         return await _execute(connection, call)
     except psycopg.Error as error:
         raise translate(error, call) from error
@@ -202,6 +218,10 @@ class AsyncOnSqlalchemy:
             result = await self.connection.execute(_text(call.name), dict(call.parameters), execution_options=_OPTIONS)
             return result.all()
         except DBAPIError as error:
+            # Not from SQLAlchemy's own, whose text repeats the parameters.
+            raise translate(error, call, undone_with_connection=undone) from error.orig
+        except (OSError, asyncio.TimeoutError) as error:
+            # asyncpg's command_timeout, for one.
             raise translate(error, call, undone_with_connection=undone) from error
         except SQLAlchemyError as error:
             raise not_accepted(error, call) from error

@@ -168,6 +168,9 @@ class Cluster:
         """
         for file in (self.data / "postmaster.pid", *self.data.glob(".s.PGSQL.*.lock")):
             with suppress(OSError, ValueError):
+                if file.is_symlink():
+                    # Not ours: as root we would write through it.
+                    continue
                 number, *rest = file.read_text(encoding="utf-8").splitlines()
                 if not _is_postgres(int(number)):
                     # Not removed: the rest tells Postgres whether a process of the dead server still has its memory.

@@ -56,7 +56,11 @@ def list_(  # noqa: PLR0917  # typer reads options from parameters
     with looking(url, json, tenant, user, acts_as) as look, look.begin() as view:
         connection = look.connection
         now = inspection.now(connection)
-        its = inspection.find_session(connection, session, tenant=view.tenant, user=view.user) if session else None
+        its = (
+            inspection.find_session(connection, session, tenant=view.tenant, user=view.user)
+            if session is not None
+            else None
+        )
         # One more than asked for tells whether there are more.
         found = inspection.list_runs(
             connection,

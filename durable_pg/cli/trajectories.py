@@ -14,6 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
+from durable_pg.cli._terminal import shown
 from durable_pg.demo.database import demo_database
 from durable_pg.demo.trajectories import NotTrajectories, Report, count, load, look, submit
 
@@ -96,7 +97,7 @@ def _show(console: Console, report: Report, postgres: str) -> None:
     tools.add_column("calls", justify="right")
     for tool, calls in recorded.tool_calls.items():
         # Names out of the file are text, not markup.
-        tools.add_row(Text(tool), f"{calls:,}")
+        tools.add_row(Text(shown(tool)), f"{calls:,}")
     tools.add_row("all", f"{sum(recorded.tool_calls.values()):,}", style="bold")
     console.print()
     console.print(numbers)

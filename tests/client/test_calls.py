@@ -8,6 +8,7 @@ from uuid import UUID
 import pytest
 
 from durable_pg import Identity
+from durable_pg.errors import ArgumentInvalid
 from tests.calls import said, tool_call, tool_response
 from tests.rented import Rented, nothing_written, stored
 
@@ -137,6 +138,17 @@ def test_a_run_is_started_busy_and_settled_once(me: Identity) -> None:
     assert (started.status, started.attempt, started.tools_executed, started.result) == ("running", 1, None, None)
     for row in (settled, again, retried):
         assert (row.status, row.tools_executed, row.result) == ("succeeded", ["refund"], {"text": "done"})
+
+
+def test_a_worker_that_is_told_busy_does_not_settle_the_run_of_the_other(db: Rented, me: Identity) -> None:
+    session = me.open_session("support", "s-1")
+    started = me.start_run(session, "inv-1")
+    busy = me.start_run(session, "inv-1")
+    with nothing_written(db), pytest.raises(ArgumentInvalid, match="somebody else") as refused:
+        me.settle_run(busy, "failed")
+    assert refused.value.column == "run"
+    settled = me.settle_run(busy, "failed", attempt=started.attempt)
+    assert settled.outcome == "settled"
 
 
 def test_a_failed_run_keeps_its_error_and_the_tools_it_was_told(me: Identity) -> None:

@@ -7,6 +7,7 @@ from uuid import UUID
 import pytest
 
 from durable_pg import AsyncIdentity
+from durable_pg.errors import ArgumentInvalid
 from tests.calls import said, tool_call, tool_response
 from tests.rented import Rented, nothing_written, stored
 
@@ -136,6 +137,19 @@ async def test_a_run_is_started_busy_and_settled_once(me_async: AsyncIdentity) -
     assert (started.status, started.attempt, started.tools_executed, started.result) == ("running", 1, None, None)
     for row in (settled, again, retried):
         assert (row.status, row.tools_executed, row.result) == ("succeeded", ["refund"], {"text": "done"})
+
+
+async def test_a_worker_that_is_told_busy_does_not_settle_the_run_of_the_other(
+    db: Rented, me_async: AsyncIdentity
+) -> None:
+    session = await me_async.open_session("support", "s-1")
+    started = await me_async.start_run(session, "inv-1")
+    busy = await me_async.start_run(session, "inv-1")
+    with nothing_written(db), pytest.raises(ArgumentInvalid, match="somebody else") as refused:
+        await me_async.settle_run(busy, "failed")
+    assert refused.value.column == "run"
+    settled = await me_async.settle_run(busy, "failed", attempt=started.attempt)
+    assert settled.outcome == "settled"
 
 
 async def test_a_failed_run_keeps_its_error_and_the_tools_it_was_told(me_async: AsyncIdentity) -> None:

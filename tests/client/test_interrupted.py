@@ -1,0 +1,131 @@
+"""Whatever interrupts a call, and wherever: the pool gets its connection back as it was, or throws it away."""
+
+import asyncio
+import inspect
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from types import FrameType, SimpleNamespace
+from typing import Any
+
+import psycopg
+import pytest
+from psycopg_pool import AsyncConnectionPool, ConnectionPool
+
+from durable_pg import AsyncDurable, Durable
+from durable_pg._client import calls, faults, io
+from durable_pg.errors import ConnectionLost, DurableError
+from tests.rented import Rented
+
+ROUNDS = 40
+PLACES = [
+    (function, line)
+    for function in (io.OnPool._fetch, io._fetch_on, io._execute)  # noqa: SLF001
+    for line in range(1, len(inspect.getsourcelines(function)[0]))
+]
+
+
+IN_NOBODYS_HANDS = ("autocommit = connection.autocommit", "try:", "finally:", "hand_back(self.pool, connection)")
+
+
+class Alarm(BaseException):
+    """What a signal's handler raises: a worker's soft time limit, for example."""
+
+
+@pytest.fixture
+def pool(db: Rented) -> Iterator[ConnectionPool]:
+    with ConnectionPool(db.url("app"), min_size=1, max_size=1, timeout=5) as pool:
+        yield pool
+
+
+def raise_at(function: Any, line: int) -> Any:
+    """Return a trace function that raises once, as the line of the function is about to run."""
+    code, first = function.__code__, inspect.getsourcelines(function)[1]
+    done: list[bool] = []
+
+    def trace(frame: FrameType, event: str, _: Any) -> Any:
+        if frame.f_code is code and event == "line" and frame.f_lineno == first + line and not done:
+            done.append(True)
+            raise Alarm
+        return trace if frame.f_code is code or event == "call" else None
+
+    return trace
+
+
+@pytest.mark.parametrize(("function", "line"), PLACES, ids=lambda value: getattr(value, "__name__", str(value)))
+def test_a_signal_in_any_line_leaves_no_connection_changed_or_lost(
+    db: Rented, pool: ConnectionPool, function: Any, line: int
+) -> None:
+    source = inspect.getsourcelines(function)[0][line].strip()
+    if function is io.OnPool._fetch and source in IN_NOBODYS_HANDS:  # noqa: SLF001
+        pytest.skip("between the pool's hands and ours nobody can catch it")
+    me = Durable(pool).act_as(db.tenant("T1"), "U1")
+    sys.settrace(raise_at(function, line))
+    try:
+        with suppress(Alarm):
+            me.list_sessions()
+    finally:
+        sys.settrace(None)
+    with pool.connection() as connection:
+        assert connection.autocommit is False
+        assert connection.info.transaction_status.name == "IDLE"
+    assert me.list_sessions() == []
+
+
+async def test_cancelled_calls_that_wait_for_one_another_lose_no_connection(db: Rented) -> None:
+    async with AsyncConnectionPool(db.url("app"), min_size=2, max_size=2, timeout=5, open=False) as pool:
+        me = AsyncDurable(pool).act_as(db.tenant("T1"), "U1")
+        for number in range(ROUNDS):
+            tasks = [asyncio.create_task(me.list_sessions()) for _ in range(6)]
+            for task in tasks:
+                # A different number of steps each time, to meet each of its moments.
+                for _ in range(number % 8):
+                    await asyncio.sleep(0)
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+        # All at once: none is missing.
+        async with pool.connection() as first, pool.connection() as second:
+            assert {first.autocommit, second.autocommit} == {False}
+            assert first is not second
+
+
+@pytest.mark.parametrize("severity", ["FATAL", "PANIC"])
+@pytest.mark.parametrize("sqlstate", ["58030", "57014", "40001", "XX000"])
+def test_what_ends_the_session_says_nothing_of_the_statement(severity: str, sqlstate: str) -> None:
+    """A PANIC while the commit is written may leave a commit; a pooler reports a lost server as FATAL."""
+    call = calls.append_event(
+        calls.identify("T1", "U1"),
+        "00000000-0000-0000-0000-000000000000",
+        "agent",
+        None,
+        **dict.fromkeys(
+            (
+                *("invocation_id", "event_id", "metadata", "state_delta", "occurred_at"),
+                *("extra_tool_calls", "expected_revision", "attempt"),
+            )
+        ),
+        repeatable=False,
+    )
+    error = told_by_the_server(severity, sqlstate)
+    assert isinstance(faults.translate(error, call), ConnectionLost)
+    assert faults.translate(error, call).may_have_taken_effect is True
+    assert faults.translate(error, call, undone_with_connection=True).may_have_taken_effect is False
+    read = calls.list_runs(calls.identify("T1", "U1"), None)
+    assert faults.translate(error, read).may_have_taken_effect is False
+
+
+def test_an_error_of_the_statement_says_that_it_is_undone() -> None:
+    call = calls.close_session(calls.identify("T1", "U1"), "00000000-0000-0000-0000-000000000000", None)
+    told: DurableError = faults.translate(told_by_the_server("ERROR", "57014"), call)
+    assert told.may_have_taken_effect is False
+
+
+def told_by_the_server(severity: str, sqlstate: str) -> psycopg.Error:
+    """Return an error as psycopg makes it of a report with this severity, which no server gives on demand."""
+
+    class Reported(psycopg.OperationalError):
+        diag = SimpleNamespace(severity_nonlocalized=severity, message_primary="gone")  # type: ignore[assignment]
+
+    error = Reported("gone")
+    error.sqlstate = sqlstate
+    return error
