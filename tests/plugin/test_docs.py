@@ -15,10 +15,10 @@ PAGE = (Path(__file__).parents[2] / "docs" / "testing.md").read_text()
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
 PYTHON = [text for language, text in BLOCKS if language == "python"]
 WORKER = """
-import os, my_agent
+import my_agent
 from durable_pg import Durable
 
-with Durable.from_url(os.environ["DATABASE_URL"]) as durable:
+with Durable.from_url() as durable:
     my_agent.handle(durable.act_as("acme", "user-7"), "refund order 7")
 """
 ASYNC_AGENT = re.sub(r"\bme\.", "await me.", AGENT).replace("def handle", "async def handle")
