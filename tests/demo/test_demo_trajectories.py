@@ -106,8 +106,10 @@ OUTCOMES = Counter(
         "appended": 9,
         "duplicate": 18,
         "start_run: started": 2,
+        "start_run: busy": 1,
+        "start_run: settled": 3,
         "settle_run: settled": 2,
-        "settle_run: already_settled": 4,
+        "settle_run: already_settled": 3,
     }
 )
 
@@ -126,7 +128,7 @@ def test_a_report_whose_counts_are_met_has_no_fault() -> None:
 def test_an_outcome_that_is_off_by_one_is_a_fault(outcome: str) -> None:
     report = met()
     report.outcomes[outcome] += 1
-    assert len(report.faults()) == 1
+    assert report.faults()
 
 
 @pytest.mark.parametrize("count", ["succeeded", "complete", "intact"])
