@@ -138,7 +138,12 @@ def test_psycopg_sends_json_and_not_jsonb(db: Database) -> None:
         app.execute(call.encode(), (session_uid, Jsonb({"role": "assistant"})))
 
 
-PAGES = [path for path in ROOT.rglob("*.md") if not {".venv", "node_modules"}.intersection(path.parts)]
+# Not those of .venv or .pytest_cache.
+PAGES = [
+    path
+    for path in sorted(ROOT.rglob("*.md"))
+    if not any(part.startswith(".") for part in path.relative_to(ROOT).parts)
+]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
