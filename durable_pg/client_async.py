@@ -239,8 +239,10 @@ class AsyncIdentity:
     ) -> RunOutcome:
         """End a run for good; outcome settled, or already_settled for an equal repeat.
 
-        `attempt`: taken from the RunOutcome of start_run when not given. `tools_executed`: derived from the record when
-        not given. Raises JsonNotStorable (22W02), ArgumentInvalid (22W03), WriteOnce (23W02), ToolsIncomplete (23W08),
+        `attempt`: taken from the RunOutcome of start_run when not given, but not from one that said busy, whose run is
+        another worker's. `tools_executed`: derived from the record when not given.
+
+        Raises JsonNotStorable (22W02), ArgumentInvalid (22W03), WriteOnce (23W02), ToolsIncomplete (23W08),
         RunNotFound (42W05), RunSettled (55W03), LeaseLost (55W04), IsolationRefused (55W05).
         """
         call = calls.settle_run(
