@@ -46,6 +46,28 @@ grant select on durable.alembic_version to durable_auditor;
 set local role durable_owner;
 
 grant create on schema durable to durable_engine, durable_steward, durable_janitor;
+--! sql/identity/trimmed.sql
+-- A text without what can't be seen at its ends: white space, invisible and control characters.
+set local role durable_owner;
+
+create or replace function durable.trimmed(value text)
+returns text
+language sql immutable parallel safe
+return btrim(
+    value,
+    U&'\0020\0009\000a\000b\000c\000d\0085\00a0\1680\2000\2001\2002\2003\2004\2005\2006\2007\2008\2009\200a'
+    '\2028\2029\202f\205f\3000'
+    '\00ad\180e\200b\200c\200d\200e\200f\2060\2061\2062\2063\2064\2800\3164\feff\fffe'
+    '\0001\0002\0003\0004\0005\0006\0007\0008\000e\000f\0010\0011\0012\0013\0014\0015\0016\0017\0018\0019'
+    '\001a\001b\001c\001d\001e\001f\007f'
+);
+
+comment on function durable.trimmed(text) is
+'The text without white space, invisible and control characters at either end; NULL for NULL.';
+
+revoke all on function durable.trimmed(text) from public;
+grant execute on function durable.trimmed(text) to
+durable_app, durable_operator, durable_engine, durable_steward, durable_janitor;
 --! sql/identity/is_identifier.sql
 -- Says whether a caller's name may be stored: 1 to 512 characters, nothing blank or invisible at either end.
 -- The domain identifier keeps the same test on every column that holds such a name.
@@ -54,15 +76,7 @@ set local role durable_owner;
 create or replace function durable.is_identifier(value text)
 returns boolean
 language sql immutable parallel safe
-return char_length(value) between 1 and 512
-    and value = btrim(
-        value,
-        U&'\0020\0009\000a\000b\000c\000d\0085\00a0\1680\2000\2001\2002\2003\2004\2005\2006\2007\2008\2009\200a'
-        '\2028\2029\202f\205f\3000'
-        '\00ad\180e\200b\200c\200d\200e\200f\2060\2061\2062\2063\2064\2800\3164\feff\fffe'
-        '\0001\0002\0003\0004\0005\0006\0007\0008\000e\000f\0010\0011\0012\0013\0014\0015\0016\0017\0018\0019'
-        '\001a\001b\001c\001d\001e\001f\007f'
-    );
+return char_length(value) between 1 and 512 and value = durable.trimmed(value);
 
 comment on function durable.is_identifier(text) is
 'True for 1 to 512 characters without white space, invisible or control characters at either end; NULL for NULL.';
@@ -349,6 +363,27 @@ comment on function durable.new_uid() is 'A uuid of version 7: uuidv7() on Postg
 
 revoke all on function durable.new_uid() from public;
 grant execute on function durable.new_uid() to durable_engine, durable_steward, durable_janitor;
+--! sql/identity/commit_durably.sql
+-- What a worker acts on outside must survive the server's crash: a begin that is forgotten is done twice, an attempt that is
+-- forgotten is given out twice. Overrides synchronous_commit = off for this transaction.
+set local role durable_owner;
+
+create or replace function durable.commit_durably()
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+    if current_setting('synchronous_commit') = 'off' then
+        set local synchronous_commit = on;
+    end if;
+end
+$$;
+
+comment on function durable.commit_durably() is 'Makes the commit of this transaction wait for the log to be on disk.';
+
+revoke all on function durable.commit_durably() from public;
+grant execute on function durable.commit_durably() to durable_engine;
 --! sql/guards/refuse_rewrite.sql
 -- Trigger function: refuses the statement, whoever runs it. Behind the guards that let recorded rows be.
 set local role durable_owner;
@@ -461,6 +496,63 @@ $$;
 comment on function durable.refuse_frozen() is 'Row trigger that raises 23W03 and names the column.';
 
 revoke all on function durable.refuse_frozen() from public;
+--! sql/guards/refuse_shrinking.sql
+-- Trigger function behind protect_growing: its WHEN has found a counter about to become smaller; this names it.
+set local role durable_owner;
+
+create or replace function durable.refuse_shrinking()
+returns trigger
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_old constant jsonb := to_jsonb(old);
+    v_new constant jsonb := to_jsonb(new);
+    v_column text;
+begin
+    foreach v_column in array tg_argv loop
+        exit when v_new -> v_column < v_old -> v_column;
+    end loop;
+    raise exception using
+        errcode = '23W12',
+        message = format('%I.%I.%I only grows', tg_table_schema, tg_table_name, v_column),
+        detail = format('stored: %s; refused: %s', v_old ->> v_column, v_new ->> v_column),
+        hint = 'Whoever held an older number must never hold the current one again.',
+        schema = tg_table_schema,
+        table = tg_table_name,
+        column = v_column,
+        constraint = tg_name;
+end
+$$;
+
+comment on function durable.refuse_shrinking() is 'Row trigger that raises 23W12 and shows both numbers.';
+
+revoke all on function durable.refuse_shrinking() from public;
+--! sql/guards/refuse_begun_again.sql
+-- Trigger function of durable.effects: its WHEN has found a row that changes hands without a new begin.
+set local role durable_owner;
+
+create or replace function durable.refuse_begun_again()
+returns trigger
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+    raise exception using
+        errcode = '23W04',
+        message = format('effect %s was to be begun again at no later time than before', old.effect_uid),
+        detail = format('begun at %s by attempt %s', old.begun_at, old.attempt),
+        hint = 'An unverified effect is begun again by begin_effect, while its provider still knows the key.',
+        schema = tg_table_schema,
+        table = tg_table_name,
+        column = 'begun_at',
+        constraint = tg_name;
+end
+$$;
+
+comment on function durable.refuse_begun_again() is 'Row trigger that raises 23W04.';
+
+revoke all on function durable.refuse_begun_again() from public;
 --! sql/guards/check_guardable.sql
 -- Refuses (42W06) a relation that can't carry a guard: a view, a foreign table, a column it does not have.
 set local role durable_owner;
@@ -696,6 +788,28 @@ comment on function durable.protect_frozen(regclass, text[]) is
 'Refuses to change these columns after INSERT (23W03) for every role; calling it again adds columns. Raises 42W06 for an unfit table or column.';
 
 revoke all on function durable.protect_frozen(regclass, text[]) from public;
+--! sql/guards/protect_growing.sql
+-- Guard for any table you own: the named counters never become smaller, so that a number given out as a token is never
+-- given out again.
+set local role durable_owner;
+
+create or replace function durable.protect_growing(target regclass, variadic columns text[])
+returns void
+language sql volatile
+begin atomic
+    select durable.put_column_guard(
+        protect_growing.target,
+        '_350_growing',
+        'refuse_shrinking',
+        '(new.@ < old.@)',
+        protect_growing.columns
+    );
+end;
+
+comment on function durable.protect_growing(regclass, text[]) is
+'Refuses to make these columns smaller (23W12) for every role; calling it again adds columns. Raises 42W06 for an unfit table or column.';
+
+revoke all on function durable.protect_growing(regclass, text[]) from public;
 --! sql/guards/transitions.sql
 -- Every legal move of every status, as rows: the triggers and the state pictures in docs/ read the same table.
 -- A status that no row leads out of is final. Nobody writes here but a migration, which lifts the guard for it.
@@ -714,13 +828,27 @@ comment on table durable.transitions is 'The legal moves of every status; from_s
 insert into durable.transitions (entity, from_status, to_status, meaning) values
 ('run', '', 'running', 'start_run: an invocation begins to execute'),
 ('run', 'running', 'succeeded', 'settle_run: it is done and has a result'),
-('run', 'running', 'failed', 'settle_run: it is given up'),
-('run', 'running', 'cancelled', 'settle_run: it is called off');
+('run', 'running', 'failed', 'settle_run: it is given up; interrupt_run: that was its last attempt'),
+('run', 'running', 'cancelled', 'settle_run, cancel_run: it is called off'),
+('run', 'running', 'interrupted', 'interrupt_run: its worker gave it back; reap_runs: its lease ran out'),
+('run', 'running', 'awaiting', 'it waits for a decision of a person'),
+('run', 'interrupted', 'running', 'start_run: the next attempt takes it up'),
+('run', 'interrupted', 'failed', 'start_run: it has no attempt left'),
+('run', 'interrupted', 'cancelled', 'cancel_run: it is called off'),
+('run', 'awaiting', 'running', 'start_run: the decision is there'),
+('run', 'awaiting', 'cancelled', 'cancel_run: it is called off'),
+('effect', '', 'begun', 'begin_effect: the tool is about to be called'),
+('effect', 'begun', 'succeeded', 'finish_effect, resolve_effect: it happened'),
+('effect', 'begun', 'failed', 'finish_effect, resolve_effect: it certainly did not happen'),
+('effect', 'begun', 'unverified', 'finish_effect, interrupt_run, reap_runs: nobody knows whether it happened'),
+('effect', 'unverified', 'succeeded', 'resolve_effect: somebody looked; finish_effect: its worker is back'),
+('effect', 'unverified', 'failed', 'resolve_effect: somebody looked; finish_effect: its worker is back'),
+('effect', 'unverified', 'begun', 'begin_effect: same key again, while the provider still knows it');
 
 select durable.protect_read_only('durable.transitions');
 
 grant select on durable.transitions to
-durable_app, durable_operator, durable_auditor, durable_engine, durable_steward;
+durable_app, durable_operator, durable_auditor, durable_engine, durable_steward, durable_janitor;
 --! sql/guards/enforce_transitions.sql
 -- Trigger function behind protect_transitions: a status is born and moves only along the rows of durable.transitions,
 -- and a row in a final status (one that no row leads out of) never changes again.
@@ -866,6 +994,12 @@ begin
     v_text := regexp_replace(
         v_text, v_even || '(0000|[dD][89a-fA-F][0-9a-fA-F]{2})', v_group_1 || v_mark || v_group_2, 'g'
     );
+    -- Either case of the digits is the same half pair.
+    select string_agg(
+        case when p.place = 1 then p.piece else lower(left(p.piece, 4)) || substr(p.piece, 5) end, v_mark order by p.place
+    )
+    into v_text
+    from unnest(string_to_array(v_text, v_mark)) with ordinality as p (piece, place);
     return regexp_replace(
         v_text, chr(1) || '(.{4})(.{4})', v_slash || 'u' || v_group_1 || v_slash || 'u' || v_group_2, 'g'
     );
@@ -1094,7 +1228,7 @@ comment on function durable.escape_object(json, text) is
 'The stored form of a JSON object, NULL for NULL. Raises 22W03 for any other JSON type, 22W02 for what can''t be stored.';
 
 revoke all on function durable.escape_object(json, text) from public;
-grant execute on function durable.escape_object(json, text) to durable_engine;
+grant execute on function durable.escape_object(json, text) to durable_engine, durable_steward;
 --! sql/formats/unescape_json.sql
 -- Stored jsonb -> the JSON its caller sent: the inverse of escape_json. The result is json and not jsonb, because
 -- only json can carry what the escape stands for.
@@ -1115,6 +1249,34 @@ comment on function durable.unescape_json(jsonb) is 'A stored JSON value as its 
 revoke all on function durable.unescape_json(jsonb) from public;
 grant execute on function durable.unescape_json(jsonb) to
 durable_app, durable_operator, durable_auditor, durable_engine, durable_steward;
+--! sql/formats/plain_text.sql
+-- A name that came inside JSON in its stored form: one that holds the escape of what a text can't hold (NUL, half a
+-- surrogate pair) is no name.
+set local role durable_owner;
+
+create or replace function durable.plain_text(value text, field text)
+returns text
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+    if strpos(plain_text.value, chr(65534)) > 0 then
+        raise exception using
+            errcode = '22W01',
+            message = format('%s holds NUL, half a surrogate pair or U+FFFE', plain_text.field),
+            detail = format('field %s', plain_text.field),
+            hint = 'Names are texts as every language has them.',
+            schema = 'durable',
+            column = plain_text.field;
+    end if;
+    return plain_text.value;
+end
+$$;
+
+comment on function durable.plain_text(text, text) is 'The value, NULL for NULL. Raises 22W01 for what holds U+FFFE.';
+
+revoke all on function durable.plain_text(text, text) from public;
+grant execute on function durable.plain_text(text, text) to durable_engine, durable_steward;
 --! sql/formats/check_tool_names.sql
 -- Tool names as a caller gives them: an array of one dimension, without NULLs and blanks.
 set local role durable_owner;
@@ -1673,6 +1835,9 @@ grant
 insert (tenant_id, session_uid, app_name, user_id, session_id, opened_with),
 update (state, revision, last_seq, head_hash, rewinds, updated_at, closed_at, close_reason)
 on durable.sessions to durable_engine;
+-- For operators, who call a run off under the lock of its session; and for the maintainer, who finds its app.
+grant select, update (updated_at) on durable.sessions to durable_steward;
+grant select (tenant_id, session_uid, app_name, closed_at) on durable.sessions to durable_janitor;
 --! sql/sessions/events.sql
 -- The append-only log of a session. seq is gapless and the only order; content is what was said and what identity is
 -- judged by; metadata is out-of-band and never part of a duplicate check. What the message contains (opening,
@@ -1741,7 +1906,7 @@ comment on column durable.events.hash is 'SHA-256 over this event and the hash b
 
 select durable.protect_append_only('durable.events');
 
-grant select on durable.events to durable_app, durable_operator, durable_auditor, durable_engine;
+grant select on durable.events to durable_app, durable_operator, durable_auditor, durable_engine, durable_steward;
 grant insert on durable.events to durable_engine;
 --! sql/runs/runs.sql
 -- The record of executing one invocation. It is born running, settles once, and its name never comes back with another
@@ -1759,30 +1924,52 @@ create table durable.runs (
     input jsonb,
     status text not null default 'running',
     attempt durable.counter not null default 1,
+    first_attempt durable.counter not null default 1,
+    max_attempts durable.counter,
+    lease_holder durable.identifier,
+    lease_expires_at timestamptz not null,
+    interrupted_with jsonb,
     tools_executed text[],
     result jsonb,
     error jsonb,
     started_at timestamptz not null default clock_timestamp(),
     settled_at timestamptz,
     constraint runs_pkey primary key (tenant_id, run_uid),
+    constraint runs_owner_key unique (tenant_id, user_id, run_uid),
     constraint runs_one_of_an_invocation unique (tenant_id, session_uid, invocation_id, generation),
     constraint runs_session_is_the_users foreign key (tenant_id, session_uid, user_id)
     references durable.sessions (tenant_id, session_uid, user_id),
-    constraint runs_attempt_is_positive check (attempt >= 1),
+    constraint runs_attempts_count_from_1 check (
+        first_attempt between 1 and attempt and coalesce(max_attempts, 1) >= 1
+    ),
+    constraint runs_running_has_a_holder check ((status = 'running') = (lease_holder is not null)),
     constraint runs_only_settled_has_outcome check (
         settled_at is not null or num_nonnulls(tools_executed, result, error) = 0
     ),
-    constraint runs_running_is_not_settled check ((status = 'running') = (settled_at is null)),
+    constraint runs_open_is_not_settled check (
+        (status in ('running', 'interrupted', 'awaiting')) = (settled_at is null)
+    ),
     constraint runs_tools_are_named check (array_position(tools_executed, null) is null)
 );
 
--- What a user's own rows are found by: without it, one user's list reads all runs of the tenant.
-create index runs_of_a_user on durable.runs (tenant_id, user_id, run_uid);
+-- What a worker may take up, longest waiting first.
+create index runs_interrupted on durable.runs (lease_expires_at)
+where status = 'interrupted';
+
+create index runs_running on durable.runs (lease_expires_at)
+where status = 'running';
 
 comment on table durable.runs is
 'One row for each invocation that is or was executed. The app reads its user''s own; start_run and settle_run write.';
 comment on column durable.runs.generation is 'How many rewinds had removed the invocation''s opening message when it started.';
-comment on column durable.runs.attempt is 'The fencing token: grows with every run of the invocation; a write that carries another is refused.';
+comment on column durable.runs.attempt is 'The fencing token: grows each time that a worker takes the run; a write that carries another is refused.';
+comment on column durable.runs.first_attempt is 'The attempt it started with: 1, or more after a rewind of its invocation.';
+comment on column durable.runs.max_attempts is
+'How many attempts it may have; the interruption of the last one settles it as failed. NULL: no limit.';
+comment on column durable.runs.lease_holder is 'Who executes it, in the worker''s own words; only the attempt counts.';
+comment on column durable.runs.lease_expires_at is
+'Until when its attempt holds it, by the clock of the database; once it is over or given back, since when it waits.';
+comment on column durable.runs.interrupted_with is 'What its last attempt said when it gave the run back; NULL when it died.';
 comment on column durable.runs.trigger is 'What started it, in the caller''s words.';
 comment on column durable.runs.tools_executed is
 'The tools this run called, sorted, each once; NULL as long as nobody knows. Goes from NULL to a value exactly once.';
@@ -1791,18 +1978,253 @@ select durable.protect_rows('durable.runs');
 select durable.protect_write_once('durable.runs', 'tools_executed', 'result', 'error', 'settled_at');
 select durable.protect_frozen(
     'durable.runs',
-    'tenant_id', 'run_uid', 'session_uid', 'user_id', 'invocation_id', 'generation', 'trigger', 'input', 'started_at'
+    'tenant_id', 'run_uid', 'session_uid', 'user_id', 'invocation_id', 'generation', 'trigger', 'input', 'started_at',
+    'first_attempt'
 );
+select durable.protect_growing('durable.runs', 'attempt');
 select durable.protect_transitions('durable.runs', 'run');
 
 grant select on durable.runs to durable_app, durable_operator, durable_auditor, durable_engine;
 grant
-insert (tenant_id, run_uid, session_uid, user_id, invocation_id, generation, trigger, input, attempt),
-update (status, tools_executed, result, error, settled_at)
+insert (
+    tenant_id, run_uid, session_uid, user_id, invocation_id, generation, trigger, input, attempt, first_attempt,
+    max_attempts, lease_holder, lease_expires_at
+),
+update (
+    status, attempt, max_attempts, lease_holder, lease_expires_at, interrupted_with, tools_executed, result, error,
+    settled_at
+)
 on durable.runs to durable_engine;
+-- For operators: calling a run off.
+grant select, update (status, lease_holder, tools_executed, result, error, settled_at)
+on durable.runs to durable_steward;
+-- For the maintainer: where a run stands, and nothing that anybody said.
+grant
+select (tenant_id, run_uid, session_uid, user_id, invocation_id, status, attempt, lease_expires_at),
+update (status, lease_holder)
+on durable.runs to durable_janitor;
+--! sql/effects/effects.sql
+-- The ledger of outside effects: a mail, a payment, a booking. A row is one try under one key, written before the tool
+-- is called and finished after it. Of one key at most one row is not failed: nothing is done twice. A try that
+-- certainly failed stays as it is, and the next one is a row of its own.
+set local role durable_owner;
+
+create table durable.effects (
+    tenant_id durable.identifier not null,
+    effect_uid uuid not null default durable.new_uid(),
+    user_id durable.identifier not null,
+    app_name durable.identifier not null,
+    run_uid uuid not null,
+    step durable.counter not null,
+    ordinal durable.counter not null,
+    tool durable.identifier not null,
+    scope text not null,
+    intent durable.identifier,
+    args jsonb,
+    args_digest durable.digest not null,
+    failures durable.counter not null,
+    idempotency_key text not null,
+    provider_dedupes_for interval,
+    first_begun_at timestamptz not null,
+    status text not null default 'begun',
+    held_by uuid not null,
+    attempt durable.counter not null,
+    begun_at timestamptz not null,
+    lease_expires_at timestamptz not null,
+    result jsonb,
+    error jsonb,
+    evidence durable.json_object,
+    finished_at timestamptz,
+    constraint effects_pkey primary key (tenant_id, effect_uid),
+    constraint effects_run_is_the_users foreign key (tenant_id, user_id, run_uid)
+    references durable.runs (tenant_id, user_id, run_uid),
+    constraint effects_holder_is_a_run foreign key (tenant_id, held_by)
+    references durable.runs (tenant_id, run_uid),
+    constraint effects_intent_has_a_scope check (
+        scope in ('run', 'user', 'tenant') and (scope = 'run') = (intent is null)
+    ),
+    constraint effects_begun_again_while_provider_dedupes check (
+        case
+            when begun_at = first_begun_at then true
+            when not isfinite(begun_at) then false
+            else (begun_at - first_begun_at < provider_dedupes_for) is true
+        end
+    ),
+    constraint effects_only_success_has_result check (status = 'succeeded' or result is null),
+    constraint effects_final_is_finished check ((status in ('succeeded', 'failed')) = (finished_at is not null))
+);
+
+-- The rule effect-once, one index a scope: of one key, one row that is not failed.
+create unique index effects_once_in_a_run
+on durable.effects (tenant_id, run_uid, step, tool, args_digest, ordinal)
+where scope = 'run' and status <> 'failed';
+
+create unique index effects_once_for_a_user
+on durable.effects (tenant_id, user_id, app_name, intent)
+where scope = 'user' and status <> 'failed';
+
+create unique index effects_once_for_a_tenant
+on durable.effects (tenant_id, app_name, intent)
+where scope = 'tenant' and status <> 'failed';
+
+-- How often a key has failed is part of what the provider is told: each count is there once.
+create unique index effects_tries_in_a_run
+on durable.effects (tenant_id, run_uid, step, tool, args_digest, ordinal, failures)
+where scope = 'run';
+
+create unique index effects_tries_for_a_user
+on durable.effects (tenant_id, user_id, app_name, intent, failures)
+where scope = 'user';
+
+create unique index effects_tries_for_a_tenant
+on durable.effects (tenant_id, app_name, intent, failures)
+where scope = 'tenant';
+
+-- What a user's own rows are found by.
+create index effects_of_a_user on durable.effects (tenant_id, user_id, effect_uid);
+
+-- What an attempt has in hand, for its renewals and its end; and what somebody may have to look into.
+create index effects_open on durable.effects (tenant_id, held_by)
+where status in ('begun', 'unverified');
+
+comment on table durable.effects is
+'One row for each try of an outside effect, written before the tool is called. begin_effect, finish_effect and resolve_effect write.';
+comment on column durable.effects.run_uid is 'The run that made this try first.';
+comment on column durable.effects.scope is 'What the key is unique in: the run, the user (and app), or the tenant (and app).';
+comment on column durable.effects.intent is 'The caller''s stable name for what is meant, in Unicode''s form NFC; NULL for an effect of one run only.';
+comment on column durable.effects.args is 'What the tool was called with: whoever resolves an unverified refund must see amount and recipient.';
+comment on column durable.effects.failures is 'How many tries of this key had certainly failed before.';
+comment on column durable.effects.idempotency_key is 'What the provider gets; made of the key and failures by the database.';
+comment on column durable.effects.status is
+'begun, succeeded, failed or unverified. A begun row whose lease is over counts as unverified: see effect_status.';
+comment on column durable.effects.held_by is 'The run whose attempt has begun it last.';
+comment on column durable.effects.attempt is 'The attempt of that run: only it may finish the effect.';
+
+select durable.protect_rows('durable.effects');
+select durable.protect_write_once('durable.effects', 'result', 'evidence', 'finished_at');
+select durable.protect_frozen(
+    'durable.effects',
+    'tenant_id', 'effect_uid', 'user_id', 'app_name', 'run_uid', 'step', 'ordinal', 'tool', 'scope', 'intent', 'args',
+    'args_digest', 'failures', 'idempotency_key', 'provider_dedupes_for', 'first_begun_at'
+);
+select durable.protect_transitions('durable.effects', 'effect');
+
+-- Whoever begins a row again says when, so that the constraint above can tell whether the provider still knows the key.
+create trigger _450_begun_again after update on durable.effects for each row
+when (
+    (old.status, new.status) = ('unverified', 'begun') and new.begun_at <= old.begun_at
+    or (old.held_by, old.attempt) <> (new.held_by, new.attempt) and new.begun_at <= old.begun_at
+)
+execute function durable.refuse_begun_again();
+alter table durable.effects enable always trigger _450_begun_again;
+
+grant select on durable.effects to durable_app, durable_operator, durable_auditor, durable_engine, durable_steward;
+grant
+insert (
+    tenant_id, user_id, app_name, run_uid, step, ordinal, tool, scope, intent, args, args_digest, failures,
+    idempotency_key, provider_dedupes_for, first_begun_at, held_by, attempt, begun_at, lease_expires_at
+),
+update (status, held_by, attempt, begun_at, lease_expires_at, result, error, evidence, finished_at)
+on durable.effects to durable_engine;
+grant update (status, result, error, evidence, finished_at) on durable.effects to durable_steward;
+grant
+select (tenant_id, effect_uid, status, held_by, attempt, lease_expires_at), update (status)
+on durable.effects to durable_janitor;
+--! sql/effects/effect_calls.sql
+-- Which attempt of which run asked for which effect: one row each. What was asked for again on a resume is told from
+-- what was not, and the calls in the log are matched to effects one by one, also those answered by another run's
+-- effect.
+set local role durable_owner;
+
+create table durable.effect_calls (
+    tenant_id durable.identifier not null,
+    run_uid uuid not null,
+    attempt durable.counter not null,
+    effect_uid uuid not null,
+    user_id durable.identifier not null,
+    called_at timestamptz not null default clock_timestamp(),
+    constraint effect_calls_pkey primary key (tenant_id, run_uid, attempt, effect_uid),
+    constraint effect_calls_run_is_the_users foreign key (tenant_id, user_id, run_uid)
+    references durable.runs (tenant_id, user_id, run_uid),
+    constraint effect_calls_effect_exists foreign key (tenant_id, effect_uid)
+    references durable.effects (tenant_id, effect_uid)
+);
+
+comment on table durable.effect_calls is 'One row for each attempt of a run that asked for an effect; written by begin_effect.';
+
+select durable.protect_append_only('durable.effect_calls');
+
+grant select on durable.effect_calls to durable_app, durable_operator, durable_auditor, durable_engine, durable_steward;
+grant insert (tenant_id, run_uid, attempt, effect_uid, user_id) on durable.effect_calls to durable_engine;
+grant select on durable.effect_calls to durable_janitor;
+--! sql/checkpoints/checkpoints.sql
+-- Where a resumed run goes on from: one row a step, append-only, without gaps. The message history is not copied: it is
+-- the event log up to event_seq, and state is the rest.
+set local role durable_owner;
+
+create table durable.checkpoints (
+    tenant_id durable.identifier not null,
+    run_uid uuid not null,
+    step durable.counter not null,
+    previous_step durable.counter,
+    user_id durable.identifier not null,
+    attempt durable.counter not null,
+    schema_version durable.counter not null,
+    event_seq durable.counter not null,
+    state jsonb not null,
+    digest durable.digest not null,
+    created_at timestamptz not null default clock_timestamp(),
+    constraint checkpoints_pkey primary key (tenant_id, run_uid, step),
+    constraint checkpoints_run_is_the_users foreign key (tenant_id, user_id, run_uid)
+    references durable.runs (tenant_id, user_id, run_uid),
+    constraint checkpoints_step_before_exists foreign key (tenant_id, run_uid, previous_step)
+    references durable.checkpoints (tenant_id, run_uid, step),
+    constraint checkpoints_steps_have_no_gap check (
+        case when step <= 1 and previous_step is null then true else (previous_step = step - 1) is true end
+    )
+);
+
+comment on table durable.checkpoints is
+'The state of a run after a step. Rows are added by save_checkpoint and record_step and never change.';
+comment on column durable.checkpoints.step is 'From 0 or 1, one by one.';
+comment on column durable.checkpoints.schema_version is 'The version of the program''s own form of state, in the caller''s count.';
+comment on column durable.checkpoints.event_seq is 'The last event of the session when it was saved.';
+
+select durable.protect_append_only('durable.checkpoints');
+
+grant select on durable.checkpoints to durable_app, durable_operator, durable_auditor, durable_engine;
+grant insert (tenant_id, run_uid, step, previous_step, user_id, attempt, schema_version, event_seq, state, digest)
+on durable.checkpoints to durable_engine;
+--! sql/replay/tools.sql
+-- What an app's tools are like, for the verdicts: an unknown tool has an effect. Written by operators only; an app that
+-- could call its own refund read_only would decide on its own replays.
+set local role durable_owner;
+
+create table durable.tools (
+    tenant_id durable.identifier not null,
+    app_name durable.identifier not null,
+    tool durable.identifier not null,
+    replay_class text not null,
+    updated_at timestamptz not null default clock_timestamp(),
+    constraint tools_pkey primary key (tenant_id, app_name, tool),
+    constraint tools_class_is_known check (replay_class in ('effect', 'keyed', 'read_only'))
+);
+
+comment on table durable.tools is
+'The replay class of an app''s tools. declare_tools and set_tool write, each with an audit row; the app reads its tenant''s.';
+comment on column durable.tools.replay_class is
+'effect: calling it again may do something twice, unless the ledger has it under an intent. keyed: the tool itself makes a repeat harmless. read_only: it changes nothing.';
+
+select durable.protect_frozen('durable.tools', 'tenant_id', 'app_name', 'tool');
+select durable.protect_rows('durable.tools');
+
+grant select on durable.tools to durable_app, durable_operator, durable_auditor, durable_steward;
+grant insert (tenant_id, app_name, tool, replay_class), update (replay_class, updated_at)
+on durable.tools to durable_steward;
 --! sql/audit/audit_log.sql
--- What operators and maintainers did. Written by the functions they call, through back roles, in the same transaction;
--- who and when are stamped by the database, so nobody can forge or omit a row.
+-- What operators and maintainers did, and what an app resolved on its own word. Written by the functions they call,
+-- through back roles, in the same transaction; who and when are stamped by the database, so nobody can forge or omit a
+-- row.
 set local role durable_owner;
 
 create table durable.audit_log (
@@ -1821,7 +2243,7 @@ create table durable.audit_log (
 );
 
 comment on table durable.audit_log is
-'Acts of operators and maintainers, one row each, append-only. Operators read their tenant''s, auditors all, the app none.';
+'Acts of operators and maintainers, and effects that an app resolved; one row each, append-only. Operators read their tenant''s, auditors all, the app none.';
 comment on column durable.audit_log.login is 'The login that acted, as the database knows it.';
 comment on column durable.audit_log.acted_by is 'The user_id an operator acted as; NULL for a maintainer, who acts as nobody.';
 
@@ -1830,7 +2252,7 @@ select durable.protect_append_only('durable.audit_log');
 grant select on durable.audit_log to durable_operator, durable_auditor;
 -- Neither acted_at nor login: their defaults are the stamp.
 grant insert (tenant_id, acted_by, action, subject_kind, subject_uid, reason, detail)
-on durable.audit_log to durable_steward, durable_janitor;
+on durable.audit_log to durable_engine, durable_steward, durable_janitor;
 --! sql/sessions/session_row.sql
 -- What the session functions return.
 set local role durable_owner;
@@ -2240,8 +2662,9 @@ begin
         perform durable.check_me(list_sessions.me);
     end if;
     return query
-    select (durable.session_as_row(s, 'open')).*
+    select l.*
     from durable.sessions as s
+    cross join lateral durable.session_as_row(s, 'open') as l
     where s.closed_at is null
         and s.tenant_id = durable.current_tenant()
         and (list_sessions.app_name is null or s.app_name = list_sessions.app_name)
@@ -2414,7 +2837,7 @@ comment on function durable.is_rewound(durable.sessions, integer) is
 
 revoke all on function durable.is_rewound(durable.sessions, integer) from public;
 grant execute on function durable.is_rewound(durable.sessions, integer) to
-durable_app, durable_operator, durable_auditor, durable_engine;
+durable_app, durable_operator, durable_auditor, durable_engine, durable_steward;
 --! sql/sessions/current_generation.sql
 -- The generation that the next event of an invocation and its run belong to: that of the opening message which stands,
 -- or one more than the last when rewinds have removed them all. A rewound turn can so be said again, and what was
@@ -2506,8 +2929,8 @@ comment on function durable.rewind_target(durable.sessions, jsonb) is
 revoke all on function durable.rewind_target(durable.sessions, jsonb) from public;
 grant execute on function durable.rewind_target(durable.sessions, jsonb) to durable_engine;
 --! sql/sessions/check_rewind.sql
--- A rewind must leave the runs alone that execute: what their workers still record would belong to another generation,
--- or to nobody. Called when the rewind is in the log and the session row is not updated yet.
+-- A rewind must leave the runs alone that are not settled: what their workers still record would belong to another
+-- generation, or to nobody. Called when the rewind is in the log and the session row is not updated yet.
 set local role durable_engine;
 
 create or replace function durable.check_rewind(session durable.sessions, rewind durable.events)
@@ -2544,9 +2967,9 @@ begin
     if found then
         raise exception using
             errcode = '55W08',
-            message = format('the rewind would take back invocation %L, whose run is executing', v_running),
+            message = format('the rewind would take back invocation %L, whose run is not settled', v_running),
             detail = format('it reaches back to seq %s', rewind.rewind_to),
-            hint = 'Settle that run first, as cancelled if it is called off; then rewind.',
+            hint = 'Settle that run first, or call it off with cancel_run; then rewind.',
             schema = 'durable',
             table = 'runs';
     end if;
@@ -2654,9 +3077,71 @@ comment on function durable.refuse_event(text, text, text, text, timestamptz) is
 'Raises 42W02, 22W01 or 22W03 for arguments that append_event has found unfit.';
 
 revoke all on function durable.refuse_event(text, text, text, text, timestamptz) from public;
+--! sql/runs/refuse_attempt.sql
+-- Says why an attempt may write nothing: the run is settled, the attempt is missing, or it does not hold the run.
+set local role durable_owner;
+
+create or replace function durable.refuse_attempt(run durable.runs, attempt integer)
+returns void
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+    if run.settled_at is not null then
+        raise exception using
+            errcode = '55W03',
+            message = format('the run of invocation %L has %s', run.invocation_id, run.status),
+            detail = format('run %s, settled at %s', run.run_uid, run.settled_at),
+            hint = 'Nothing more is recorded for a settled run; a new turn gets a new invocation_id.',
+            schema = 'durable',
+            table = 'runs';
+    end if;
+    if refuse_attempt.attempt is null then
+        raise exception using
+            errcode = '55W04',
+            message = format('no attempt is given, and run %s is %s', run.run_uid, run.status),
+            detail = 'Only the attempt that holds a run writes for it.',
+            hint = 'Pass the attempt that start_run returned to this worker.',
+            schema = 'durable',
+            table = 'runs';
+    end if;
+    raise exception using
+        errcode = '55W04',
+        message = format('attempt %s does not hold run %s', refuse_attempt.attempt, run.run_uid),
+        detail = case
+            when refuse_attempt.attempt <> run.attempt then format('current attempt: %s', run.attempt)
+            when run.status = 'running' then format('its lease ran out at %s', run.lease_expires_at)
+            else format('the run is %s', run.status)
+        end,
+        hint = 'Stop this worker: another one may have taken the run. start_run takes it up again when it is free.',
+        schema = 'durable',
+        table = 'runs';
+end
+$$;
+
+comment on function durable.refuse_attempt(durable.runs, integer) is
+'Raises 55W03 for a settled run, else 55W04: the attempt is missing, stale, or its lease is over.';
+
+revoke all on function durable.refuse_attempt(durable.runs, integer) from public;
+grant execute on function durable.refuse_attempt(durable.runs, integer) to durable_engine, durable_steward;
+--! sql/runs/holds_run.sql
+-- Does this attempt hold the run now, by the clock of the database and not by any that an application can set? The one
+-- test behind every fenced write.
+set local role durable_owner;
+
+create or replace function durable.holds_run(run durable.runs, attempt integer)
+returns boolean
+language sql volatile
+return (run).status = 'running' and (run).attempt = holds_run.attempt and (run).lease_expires_at > clock_timestamp();
+
+comment on function durable.holds_run(durable.runs, integer) is
+'True when the run is running, the attempt is its current one and the lease is not over; NULL for no attempt.';
+
+revoke all on function durable.holds_run(durable.runs, integer) from public;
+grant execute on function durable.holds_run(durable.runs, integer) to durable_engine;
 --! sql/sessions/refuse_append.sql
--- Says why an event can't follow what is recorded: the caller is behind, the run is settled, the attempt is not its
--- own.
+-- Says why an event can't follow what is recorded: the caller is behind, the run is settled, or its attempt does not
+-- hold it.
 set local role durable_engine;
 
 create or replace function durable.refuse_append(
@@ -2668,13 +3153,7 @@ set search_path = pg_catalog, pg_temp
 as $$
 begin
     if run.settled_at is not null then
-        raise exception using
-            errcode = '55W03',
-            message = format('the run of invocation %L has %s', event.invocation_id, run.status),
-            detail = format('run %s, settled at %s', run.run_uid, run.settled_at),
-            hint = 'Nothing more is recorded for a settled run; a new turn gets a new invocation_id.',
-            schema = 'durable',
-            table = 'runs';
+        perform durable.refuse_attempt(run, refuse_append.attempt);
     end if;
     if refuse_append.attempt is not null and event.invocation_id is null then
         raise exception using
@@ -2684,14 +3163,18 @@ begin
             schema = 'durable',
             column = 'invocation_id';
     end if;
-    if refuse_append.attempt <> coalesce(run.attempt, 0) then
+    if refuse_append.attempt is not null and run.run_uid is null then
         raise exception using
             errcode = '55W04',
             message = format('attempt %s is not the current one of invocation %L', refuse_append.attempt, event.invocation_id),
-            detail = case when run.attempt is null then 'the invocation has no run' else format('current attempt: %s', run.attempt) end,
-            hint = 'Stop this worker: another attempt executes the invocation, or none was started. Check the invocation_id.',
+            detail = 'the invocation has no run',
+            hint = 'Stop this worker: nothing was started under this name. Check the invocation_id.',
             schema = 'durable',
             table = 'runs';
+    elsif refuse_append.attempt is not null or (run.run_uid is not null and event.author <> 'user') then
+        if durable.holds_run(run, refuse_append.attempt) is not true then
+            perform durable.refuse_attempt(run, refuse_append.attempt);
+        end if;
     end if;
     raise exception using
         errcode = '55W02',
@@ -2705,7 +3188,7 @@ end
 $$;
 
 comment on function durable.refuse_append(durable.events, durable.sessions, durable.runs, integer, integer) is
-'Raises 22W03 for an attempt without an invocation, 55W03 for a settled run, 55W04 for a stale attempt, 55W02 for a stale revision.';
+'Raises 22W03 for an attempt without an invocation, 55W03 for a settled run, 55W04 for an attempt that does not hold it or is missing, 55W02 for a stale revision.';
 
 revoke all on function durable.refuse_append(durable.events, durable.sessions, durable.runs, integer, integer)
 from public;
@@ -2839,7 +3322,9 @@ begin
         and r.generation = v_event.generation;
     if append_event.expected_revision <> v_session.revision
         or v_run.settled_at is not null
-        or append_event.attempt <> coalesce(v_run.attempt, 0)
+        -- Whoever takes a run locks the session row first, as this does; that a lease is over needs no lock.
+        or (append_event.attempt is not null or v_run.attempt is not null and append_event.author <> 'user')
+        and durable.holds_run(v_run, append_event.attempt) is not true
     then
         perform durable.refuse_append(v_event, v_session, v_run, append_event.expected_revision, append_event.attempt);
     end if;
@@ -3006,7 +3491,7 @@ comment on function durable.verify_session(text, uuid) is
 revoke all on function durable.verify_session(text, uuid) from public;
 grant execute on function durable.verify_session(text, uuid) to durable_app, durable_operator, durable_auditor;
 --! sql/runs/run_outcome.sql
--- What start_run and settle_run return.
+-- What the calls that change a run return.
 set local role durable_owner;
 
 create type durable.run_outcome as (
@@ -3016,13 +3501,14 @@ create type durable.run_outcome as (
     outcome text,
     tools_executed text[],
     result json,
-    error json
+    error json,
+    lease_expires_at timestamptz
 );
 
 comment on type durable.run_outcome is
-'A run after the call. outcome of start_run: started, busy (it is executing already), settled (with its result); of settle_run: settled, already_settled.';
+'A run after the call. outcome of start_run: started, resumed, busy, awaiting (then without attempt: it is not the caller''s), settled (with its result); of settle_run and cancel_run: settled, already_settled; of renew_lease: renewed; of interrupt_run: interrupted, already_interrupted, settled.';
 
-grant usage on type durable.run_outcome to durable_engine;
+grant usage on type durable.run_outcome to durable_engine, durable_steward;
 --! sql/runs/run_row.sql
 -- What list_runs returns.
 set local role durable_owner;
@@ -3037,6 +3523,10 @@ create type durable.run_row as (
     input json,
     status text,
     attempt durable.counter,
+    max_attempts durable.counter,
+    lease_holder durable.identifier,
+    lease_expires_at timestamptz,
+    interrupted_with json,
     tools_executed text[],
     result json,
     error json,
@@ -3045,9 +3535,31 @@ create type durable.run_row as (
 );
 
 comment on type durable.run_row is 'A run as callers see it: input, result and error equal to what was sent.';
+--! sql/runs/resumable_run.sql
+-- What list_resumable returns: where a run is and whose, nothing that anybody said.
+set local role durable_owner;
+
+create type durable.resumable_run as (
+    tenant_id durable.identifier,
+    user_id durable.identifier,
+    app_name durable.identifier,
+    session_uid uuid,
+    run_uid uuid,
+    invocation_id durable.identifier,
+    status text,
+    attempt durable.counter,
+    since timestamptz,
+    unverified durable.counter
+);
+
+comment on type durable.resumable_run is
+'A run that nobody executes. since: when its lease was over or given back; unverified: how many of its effects somebody has to look into first.';
+
+grant usage on type durable.resumable_run to durable_janitor;
 --! sql/runs/run_as_outcome.sql
--- A row of runs in the form that start_run and settle_run return.
-set local role durable_engine;
+-- A row of runs in the form that callers get it after a change. The attempt is the token of whoever executes the run:
+-- a caller who was just told that it is another's gets none to go on with by mistake.
+set local role durable_owner;
 
 create or replace function durable.run_as_outcome(run durable.runs, outcome text)
 returns durable.run_outcome
@@ -3055,17 +3567,20 @@ language sql stable
 begin atomic
     select
         (run).run_uid,
-        (run).attempt,
+        case when run_as_outcome.outcome not in ('busy', 'awaiting') then (run).attempt end,
         (run).status,
         run_as_outcome.outcome,
         (run).tools_executed,
         durable.unescape_json((run).result),
-        durable.unescape_json((run).error);
+        durable.unescape_json((run).error),
+        case when (run).status = 'running' then (run).lease_expires_at end;
 end;
 
-comment on function durable.run_as_outcome(durable.runs, text) is 'A run as start_run and settle_run return it.';
+comment on function durable.run_as_outcome(durable.runs, text) is
+'A run as start_run, settle_run and their like return it; without its attempt when the outcome is busy or awaiting.';
 
 revoke all on function durable.run_as_outcome(durable.runs, text) from public;
+grant execute on function durable.run_as_outcome(durable.runs, text) to durable_engine, durable_steward;
 --! sql/runs/refuse_run.sql
 -- Raises the one answer to a run_uid that leads to no row: the same for a foreign run and for none.
 set local role durable_owner;
@@ -3096,7 +3611,8 @@ $$;
 comment on function durable.refuse_run(uuid) is 'Raises 42W05, or 22W03 for NULL.';
 
 revoke all on function durable.refuse_run(uuid) from public;
-grant execute on function durable.refuse_run(uuid) to durable_app, durable_operator, durable_auditor, durable_engine;
+grant execute on function durable.refuse_run(uuid) to
+durable_app, durable_operator, durable_auditor, durable_engine, durable_steward;
 --! sql/runs/find_run.sql
 -- A run by its uid, under the caller's own row policies; another user's is as absent as one that never was.
 set local role durable_owner;
@@ -3148,10 +3664,150 @@ comment on function durable.check_isolation(text) is 'Raises 55W05 under REPEATA
 
 revoke all on function durable.check_isolation(text) from public;
 grant execute on function durable.check_isolation(text) to
-durable_app, durable_operator, durable_auditor, durable_engine;
+durable_app, durable_operator, durable_auditor, durable_engine, durable_steward;
+--! sql/runs/check_lease.sql
+-- How long a lease may be: long enough to be renewed, short enough to be waited for.
+set local role durable_owner;
+
+create or replace function durable.check_lease(lease interval)
+returns interval
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+    if (check_lease.lease between interval '100 milliseconds' and interval '1 day') is not true then
+        raise exception using
+            errcode = '22W03',
+            message = format('lease is %s', coalesce(check_lease.lease::text, 'missing')),
+            detail = 'The limits are 100 milliseconds and 1 day.',
+            hint = 'Take a time after which a dead worker should be given up, such as 1 minute, and renew it in between.',
+            schema = 'durable',
+            column = 'lease';
+    end if;
+    return check_lease.lease;
+end
+$$;
+
+comment on function durable.check_lease(interval) is 'The lease. Raises 22W03 for NULL or beyond 100 milliseconds to 1 day.';
+
+revoke all on function durable.check_lease(interval) from public;
+grant execute on function durable.check_lease(interval) to durable_engine;
+--! sql/runs/check_batch.sql
+-- How many rows one call of a maintainer works on: bounded, so that cron's transactions stay short.
+set local role durable_owner;
+
+create or replace function durable.check_batch(size integer, field text)
+returns void
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+    if (check_batch.size between 1 and 10000) is not true then
+        raise exception using
+            errcode = '22W03',
+            message = format('%s is %s', check_batch.field, coalesce(check_batch.size::text, 'missing')),
+            detail = 'The limits are 1 and 10000.',
+            hint = 'Call it again for more.',
+            schema = 'durable',
+            column = check_batch.field;
+    end if;
+end
+$$;
+
+comment on function durable.check_batch(integer, text) is 'Raises 22W03 for NULL or beyond 1 to 10,000.';
+
+revoke all on function durable.check_batch(integer, text) from public;
+grant execute on function durable.check_batch(integer, text) to durable_janitor;
+--! sql/runs/check_run_names.sql
+-- The names of a run as a caller gives them, and how many attempts it may have.
+set local role durable_engine;
+
+create or replace function durable.check_run_names(
+    invocation_id text, trigger text, worker text, max_attempts integer
+)
+returns void
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+    if durable.is_identifier(check_run_names.invocation_id) is not true then
+        perform durable.refuse_identifier('invocation_id', check_run_names.invocation_id);
+    end if;
+    if durable.is_identifier(check_run_names.trigger) is not true then
+        perform durable.refuse_identifier('trigger', check_run_names.trigger);
+    end if;
+    if durable.is_identifier(check_run_names.worker) is not true then
+        perform durable.refuse_identifier('worker', check_run_names.worker);
+    end if;
+    perform durable.check_key_size(
+        'tenant_id and invocation_id', durable.current_tenant(), check_run_names.invocation_id
+    );
+    if check_run_names.max_attempts < 1 then
+        raise exception using
+            errcode = '22W03',
+            message = format('max_attempts is %s', check_run_names.max_attempts),
+            hint = 'Allow one attempt at least, or leave it out for no limit.',
+            schema = 'durable',
+            column = 'max_attempts';
+    end if;
+end
+$$;
+
+comment on function durable.check_run_names(text, text, text, integer) is 'Raises 22W01 or 22W03, naming the argument.';
+
+revoke all on function durable.check_run_names(text, text, text, integer) from public;
+--! sql/audit/check_reason.sql
+-- Why somebody overrides what a worker does: a reason is given, and is short enough to be shown wherever the act is.
+set local role durable_owner;
+
+create or replace function durable.check_reason(reason text)
+returns text
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+    if (durable.trimmed(check_reason.reason) <> '' and char_length(check_reason.reason) <= 2000) is not true then
+        raise exception using
+            errcode = '22W03',
+            message = case
+                when durable.trimmed(check_reason.reason) <> '' then format('reason has %s characters, the limit is 2000', char_length(check_reason.reason))
+                else 'reason is missing'
+            end,
+            hint = 'Say in a sentence why it is done; it is kept with the act.',
+            schema = 'durable',
+            column = 'reason';
+    end if;
+    return durable.trimmed(check_reason.reason);
+end
+$$;
+
+comment on function durable.check_reason(text) is 'The reason without blanks at its ends. Raises 22W03 when it is missing, blank or over 2,000 characters.';
+
+revoke all on function durable.check_reason(text) from public;
+grant execute on function durable.check_reason(text) to durable_engine, durable_steward;
+--! sql/effects/effect_status.sql
+-- What the status of an effect is now: one that was begun and whose lease is over is unverified to everybody, by the
+-- clock of the database, whether or not somebody has swept.
+set local role durable_owner;
+
+create or replace function durable.effect_status(status text, lease_expires_at timestamptz)
+returns text
+language sql volatile
+return case
+    when effect_status.status = 'begun' and effect_status.lease_expires_at <= clock_timestamp() then 'unverified'
+    else effect_status.status
+end;
+
+comment on function durable.effect_status(text, timestamptz) is
+'The effective status of a row of durable.effects: unverified for a begun one whose lease is over.';
+
+revoke all on function durable.effect_status(text, timestamptz) from public;
+grant execute on function durable.effect_status(text, timestamptz) to
+durable_app, durable_operator, durable_auditor, durable_engine, durable_steward, durable_janitor;
 --! sql/runs/recorded_tools.sql
--- The tools that the log holds for a run, sorted, each once: found in its events or named by its caller. NULL when
--- nothing but user texts is recorded: then nobody knows what it did, and {} would be a guess.
+-- The tools that log and ledger hold for a run, sorted, each once: found in its events, named by its caller, or asked
+-- for as an effect. NULL when nothing but user texts is recorded: then nobody knows what it did, and {} would be a
+-- guess.
 set local role durable_owner;
 
 create or replace function durable.recorded_tools(run durable.runs)
@@ -3168,16 +3824,24 @@ begin
     from durable.sessions as s
     where s.tenant_id = run.tenant_id and s.session_uid = run.session_uid;
     select
-        array_agg(distinct tool.name collate "C" order by tool.name collate "C") filter (where tool.name is not null),
-        coalesce(bool_or(e.author <> 'user' or tool.name is not null), false)
+        array_agg(distinct found.tool collate "C" order by found.tool collate "C") filter (where found.tool is not null),
+        coalesce(bool_or(found.speaks), false)
     into v_tools, v_recorded
-    from durable.events as e
-    left join lateral (select unnest(e.tool_calls) union all select unnest(e.extra_tool_calls)) as tool (name) on true
-    where e.tenant_id = run.tenant_id
-        and e.session_uid = run.session_uid
-        and e.invocation_id = run.invocation_id
-        -- After a partial rewind an older generation may still stand in part; what stands, happened.
-        and (e.generation = run.generation or (v_session.rewinds > 0 and not durable.is_rewound(v_session, e.seq)));
+    from (
+        select tool.name as tool, e.author <> 'user' or tool.name is not null as speaks
+        from durable.events as e
+        left join lateral (select unnest(e.tool_calls) union all select unnest(e.extra_tool_calls)) as tool (name) on true
+        where e.tenant_id = run.tenant_id
+            and e.session_uid = run.session_uid
+            and e.invocation_id = run.invocation_id
+            -- After a partial rewind an older generation may still stand in part; what stands, happened.
+            and (e.generation = run.generation or (v_session.rewinds > 0 and not durable.is_rewound(v_session, e.seq)))
+        union all
+        select e.tool::text, true
+        from durable.effect_calls as c
+        inner join durable.effects as e on e.tenant_id = c.tenant_id and e.effect_uid = c.effect_uid
+        where c.tenant_id = run.tenant_id and c.run_uid = run.run_uid
+    ) as found;
     if not v_recorded then
         return null;
     end if;
@@ -3186,16 +3850,16 @@ end
 $$;
 
 comment on function durable.recorded_tools(durable.runs) is
-'The distinct tools recorded for a run; {} when its events call none; NULL when it has no event but the user''s.';
+'The distinct tools recorded for a run; {} when none is called; NULL when there is nothing but the user''s events.';
 
 revoke all on function durable.recorded_tools(durable.runs) from public;
 grant execute on function durable.recorded_tools(durable.runs) to
-durable_app, durable_operator, durable_auditor, durable_engine;
+durable_app, durable_operator, durable_auditor, durable_engine, durable_steward;
 --! sql/runs/lock_run.sql
 -- Takes the locks of a settlement in their order: the session row, by an update that an append under an older snapshot
 -- trips over, then the run row. A settled run never changes and needs no lock. Closed sessions too: a run that was
 -- executing may still say how it ended.
-set local role durable_engine;
+set local role durable_owner;
 
 create or replace function durable.lock_run(run_uid uuid)
 returns durable.runs
@@ -3226,10 +3890,49 @@ comment on function durable.lock_run(uuid) is
 'The run, its session updated and both rows locked. Raises 42W05 when the policies show none, 22W03 for NULL.';
 
 revoke all on function durable.lock_run(uuid) from public;
+grant execute on function durable.lock_run(uuid) to durable_engine, durable_steward;
+--! sql/runs/lock_attempt.sql
+-- Takes the lock of a run for an attempt that writes for it, and refuses whoever does not hold it. The session's lock
+-- goes first, as everywhere: a caller may go on in the same transaction with an append. A renewal is alone, and leaves
+-- it out.
+set local role durable_engine;
+
+create or replace function durable.lock_attempt(run_uid uuid, attempt integer, session_too boolean default true)
+returns durable.runs
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_run durable.runs;
+begin
+    if lock_attempt.session_too then
+        perform
+        from durable.runs as r
+        inner join durable.sessions as s on s.tenant_id = r.tenant_id and s.session_uid = r.session_uid
+        where r.run_uid = lock_attempt.run_uid
+        for no key update of s;
+    end if;
+    select r.* into v_run
+    from durable.runs as r
+    where r.run_uid = lock_attempt.run_uid
+    for no key update;
+    if not found then
+        perform durable.refuse_run(lock_attempt.run_uid);
+    elsif durable.holds_run(v_run, lock_attempt.attempt) is not true then
+        perform durable.refuse_attempt(v_run, lock_attempt.attempt);
+    end if;
+    return v_run;
+end
+$$;
+
+comment on function durable.lock_attempt(uuid, integer, boolean) is
+'The run, locked FOR NO KEY UPDATE as its session is, and held by this attempt. Raises 22W03 for no run, 42W05, 55W03, 55W04.';
+
+revoke all on function durable.lock_attempt(uuid, integer, boolean) from public;
 --! sql/runs/check_same_outcome.sql
 -- A settled run settles again only as it did: an equal repeat is harmless, whatever would change the outcome is
 -- refused, and the loser of a race is told what is stored.
-set local role durable_engine;
+set local role durable_owner;
 
 create or replace function durable.check_same_outcome(run durable.runs, wanted durable.runs)
 returns void
@@ -3273,9 +3976,131 @@ comment on function durable.check_same_outcome(durable.runs, durable.runs) is
 'Raises 23W02 for another tools_executed and 55W03 for another status, result or error than the settled run has.';
 
 revoke all on function durable.check_same_outcome(durable.runs, durable.runs) from public;
+grant execute on function durable.check_same_outcome(durable.runs, durable.runs) to durable_engine, durable_steward;
+--! sql/runs/settle_locked_run.sql
+-- The last write of a run, by whoever has its locks and the right to end it: status, result, error, and the tools it
+-- called, which must name every recorded call and are derived when not given.
+set local role durable_owner;
+
+create or replace function durable.settle_locked_run(run durable.runs, wanted durable.runs)
+returns durable.run_outcome
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_run durable.runs := settle_locked_run.run;
+    v_recorded constant text[] := durable.recorded_tools(v_run);
+begin
+    if wanted.tools_executed is not null and not wanted.tools_executed @> coalesce(v_recorded, '{}') then
+        raise exception using
+            errcode = '23W08',
+            message = format('tools_executed leaves out recorded tool calls of run %s', v_run.run_uid),
+            detail = format(
+                'left out: %s',
+                (select string_agg(tool.name, ', ') from unnest(v_recorded) as tool (name) where tool.name <> all (wanted.tools_executed))
+            ),
+            hint = 'Name them too, or leave tools_executed out: the database derives it from what is recorded.',
+            schema = 'durable',
+            table = 'runs',
+            column = 'tools_executed';
+    end if;
+
+    update durable.runs as r
+    set
+        status = wanted.status,
+        result = wanted.result,
+        error = wanted.error,
+        tools_executed = coalesce(wanted.tools_executed, v_recorded),
+        lease_holder = null,
+        settled_at = clock_timestamp()
+    where r.tenant_id = v_run.tenant_id and r.run_uid = v_run.run_uid
+    returning r.* into strict v_run;
+    return durable.run_as_outcome(v_run, 'settled');
+end
+$$;
+
+comment on function durable.settle_locked_run(durable.runs, durable.runs) is
+'Settles a run as wanted; outcome settled. The caller holds the locks of lock_run. Raises 23W08.';
+
+revoke all on function durable.settle_locked_run(durable.runs, durable.runs) from public;
+grant execute on function durable.settle_locked_run(durable.runs, durable.runs) to durable_engine, durable_steward;
+--! sql/runs/attempts_used_up.sql
+-- The error of a run that is given up because its last attempt was interrupted: how many it had, and what the last one
+-- said.
+set local role durable_owner;
+
+create or replace function durable.attempts_used_up(run durable.runs, max_attempts integer, interrupted_with jsonb)
+returns jsonb
+language sql stable
+return jsonb_build_object(
+    'reason', 'max_attempts',
+    'attempts', (run).attempt - (run).first_attempt + 1,
+    'max_attempts', attempts_used_up.max_attempts,
+    'interrupted_with', attempts_used_up.interrupted_with
+);
+
+comment on function durable.attempts_used_up(durable.runs, integer, jsonb) is
+'{"reason": "max_attempts", "attempts", "max_attempts", "interrupted_with"}: null there for an attempt that died.';
+
+revoke all on function durable.attempts_used_up(durable.runs, integer, jsonb) from public;
+grant execute on function durable.attempts_used_up(durable.runs, integer, jsonb) to durable_engine;
+--! sql/runs/take_run.sql
+-- Gives an existing run to a worker, if nobody has it: interrupted, decided, or its lease is over. The attempt grows,
+-- so that whoever had it before writes nothing more, whatever name its worker has. A run without an attempt left is
+-- settled as failed instead. The caller holds the locks of session and run.
+set local role durable_engine;
+
+create or replace function durable.take_run(run durable.runs, holder text, lease interval, max_attempts integer)
+returns durable.run_outcome
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+declare
+    v_run durable.runs := take_run.run;
+    v_wanted durable.runs;
+    v_limit constant integer := coalesce(take_run.max_attempts, v_run.max_attempts);
+begin
+    if v_run.settled_at is not null then
+        return durable.run_as_outcome(v_run, 'settled');
+    elsif v_run.status = 'awaiting' then
+        return durable.run_as_outcome(v_run, 'awaiting');
+    elsif durable.holds_run(v_run, v_run.attempt) then
+        return durable.run_as_outcome(v_run, 'busy');
+    end if;
+
+    -- Settlement, and an append under an older snapshot, trip over this update.
+    update durable.sessions as s
+    set updated_at = clock_timestamp()
+    where s.tenant_id = v_run.tenant_id and s.session_uid = v_run.session_uid;
+    if v_run.attempt - v_run.first_attempt + 1 >= v_limit then
+        perform durable.check_isolation('start_run');
+        v_wanted.status := 'failed';
+        v_wanted.error := durable.attempts_used_up(v_run, v_limit, v_run.interrupted_with);
+        return durable.settle_locked_run(v_run, v_wanted);
+    end if;
+    update durable.runs as r
+    set
+        status = 'running',
+        attempt = r.attempt + 1,
+        max_attempts = v_limit,
+        interrupted_with = null,
+        lease_holder = take_run.holder,
+        lease_expires_at = clock_timestamp() + take_run.lease
+    where r.tenant_id = v_run.tenant_id and r.run_uid = v_run.run_uid
+    returning r.* into strict v_run;
+    return durable.run_as_outcome(v_run, 'resumed');
+end
+$$;
+
+comment on function durable.take_run(durable.runs, text, interval, integer) is
+'A run after a worker asked for it: resumed (with a new attempt), busy, awaiting, or settled.';
+
+revoke all on function durable.take_run(durable.runs, text, interval, integer) from public;
 --! sql/runs/start_run.sql
--- Starts the run of an invocation, once. For the app. Asked again it says busy, or settled with the recorded result: a
--- retry of a finished turn gets its answer. Another input under the same name is refused. Locks the session row.
+-- Starts the run of an invocation, or takes it up where another attempt left it. For the app. Asked again it says busy,
+-- or settled with the recorded result: a retry of a finished turn gets its answer. Another input under the same name is
+-- refused. Locks the session row, then the run.
 set local role durable_engine;
 
 create or replace function durable.start_run(
@@ -3283,7 +4108,10 @@ create or replace function durable.start_run(
     session_uid uuid default null,
     invocation_id text default null,
     trigger text default 'user',
-    input json default null
+    input json default null,
+    worker text default null,
+    lease interval default '5 minutes',
+    max_attempts integer default null
 )
 returns durable.run_outcome
 language plpgsql volatile security definer
@@ -3292,6 +4120,7 @@ as $$
 #variable_conflict use_column
 declare
     v_input constant jsonb := durable.escape_json(start_run.input, 'input');
+    v_holder constant text := coalesce(start_run.worker, format('%s/%s', session_user, pg_backend_pid()));
     v_session durable.sessions;
     v_run durable.runs;
     v_generation integer;
@@ -3299,13 +4128,9 @@ begin
     if start_run.me is not null then
         perform durable.check_me(start_run.me);
     end if;
-    if durable.is_identifier(start_run.invocation_id) is not true then
-        perform durable.refuse_identifier('invocation_id', start_run.invocation_id);
-    end if;
-    if durable.is_identifier(start_run.trigger) is not true then
-        perform durable.refuse_identifier('trigger', start_run.trigger);
-    end if;
-    perform durable.check_key_size('tenant_id and invocation_id', durable.current_tenant(), start_run.invocation_id);
+    perform durable.check_run_names(start_run.invocation_id, start_run.trigger, v_holder, start_run.max_attempts);
+    perform durable.check_lease(start_run.lease);
+    perform durable.commit_durably();
 
     v_session := durable.lock_session(start_run.session_uid);
     v_generation := durable.current_generation(v_session, start_run.invocation_id);
@@ -3315,16 +4140,19 @@ begin
     where r.tenant_id = v_session.tenant_id
         and r.session_uid = v_session.session_uid
         and r.invocation_id = start_run.invocation_id
-        and r.generation = v_generation;
+        and r.generation = v_generation
+    for no key update;
     if not found then
         insert into durable.runs as r (
-            tenant_id, session_uid, user_id, invocation_id, generation, trigger, input, attempt
+            tenant_id, session_uid, user_id, invocation_id, generation, trigger, input, attempt, first_attempt,
+            max_attempts, lease_holder, lease_expires_at
         )
         select
             v_session.tenant_id, v_session.session_uid, v_session.user_id,
             start_run.invocation_id, v_generation, start_run.trigger, v_input,
             -- A worker of a rewound generation must not pass for one of this run.
-            1 + coalesce(max(o.attempt), 0)
+            1 + coalesce(max(o.attempt), 0), 1 + coalesce(max(o.attempt), 0),
+            start_run.max_attempts, v_holder, clock_timestamp() + start_run.lease
         from durable.runs as o
         where o.tenant_id = v_session.tenant_id
             and o.session_uid = v_session.session_uid
@@ -3347,19 +4175,131 @@ begin
             table = 'runs',
             column = 'input';
     end if;
-    return durable.run_as_outcome(v_run, case when v_run.settled_at is null then 'busy' else 'settled' end);
+    return durable.take_run(v_run, v_holder, start_run.lease, start_run.max_attempts);
 end
 $$;
 
-comment on function durable.start_run(text, uuid, text, text, json) is
-'Starts the run of an invocation or tells where it stands; outcome started, busy or settled (with tools_executed, result and error). Raises 22W01, 22W02, 22W03, 23W07, 42W01, 42W02, 42W04, 55W01.';
+comment on function durable.start_run(text, uuid, text, text, json, text, interval, integer) is
+'Starts the run of an invocation, takes it up again, or tells where it stands; outcome started, resumed (attempt + 1), busy (with lease_expires_at), awaiting or settled (with tools_executed, result and error). Raises 22W01, 22W02, 22W03, 23W07, 42W01, 42W02, 42W04, 55W01.';
 
-revoke all on function durable.start_run(text, uuid, text, text, json) from public;
-grant execute on function durable.start_run(text, uuid, text, text, json) to durable_app;
+revoke all on function durable.start_run(text, uuid, text, text, json, text, interval, integer) from public;
+grant execute on function durable.start_run(text, uuid, text, text, json, text, interval, integer) to durable_app;
+--! sql/runs/renew_lease.sql
+-- Extends the lease of the attempt that holds a run, and of the effects it has begun. For the app. A lease that is over
+-- is not renewed: others may have read the effects as unverified already.
+set local role durable_engine;
+
+create or replace function durable.renew_lease(
+    me text default null,
+    run_uid uuid default null,
+    attempt integer default null,
+    lease interval default '5 minutes'
+)
+returns durable.run_outcome
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+declare
+    v_run durable.runs;
+begin
+    if renew_lease.me is not null then
+        perform durable.check_me(renew_lease.me);
+    end if;
+    perform durable.check_lease(renew_lease.lease);
+    v_run := durable.lock_attempt(renew_lease.run_uid, renew_lease.attempt, session_too => false);
+    update durable.runs as r
+    set lease_expires_at = clock_timestamp() + renew_lease.lease
+    where r.tenant_id = v_run.tenant_id and r.run_uid = v_run.run_uid
+    returning r.* into strict v_run;
+    update durable.effects as e
+    set lease_expires_at = greatest(e.lease_expires_at, v_run.lease_expires_at)
+    where e.tenant_id = v_run.tenant_id
+        and e.held_by = v_run.run_uid
+        and e.attempt = v_run.attempt
+        and e.status = 'begun'
+        -- An effect whose own lease is over has been read as unverified, and stays so.
+        and e.lease_expires_at > clock_timestamp();
+    return durable.run_as_outcome(v_run, 'renewed');
+end
+$$;
+
+comment on function durable.renew_lease(text, uuid, integer, interval) is
+'Extends the lease to now plus this long, and that of the attempt''s begun effects; outcome renewed. Raises 22W03, 42W01, 42W02, 42W05, 55W03, 55W04.';
+
+revoke all on function durable.renew_lease(text, uuid, integer, interval) from public;
+grant execute on function durable.renew_lease(text, uuid, integer, interval) to durable_app;
+--! sql/runs/interrupt_run.sql
+-- Gives a run back that is not done: its process was told to stop, or raised. For the app, as the attempt that holds
+-- it. The next start_run takes it up; tools_executed stays NULL. What the attempt has begun and not finished becomes
+-- unverified at once: nobody is there any more who could finish it. The last of max_attempts settles the run as failed.
+set local role durable_engine;
+
+create or replace function durable.interrupt_run(
+    me text default null,
+    run_uid uuid default null,
+    attempt integer default null,
+    error json default null
+)
+returns durable.run_outcome
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+declare
+    v_error constant jsonb := durable.escape_json(interrupt_run.error, 'error');
+    v_run durable.runs;
+    v_wanted durable.runs;
+begin
+    if interrupt_run.me is not null then
+        perform durable.check_me(interrupt_run.me);
+    end if;
+    perform durable.check_isolation('interrupt_run');
+    v_run := durable.lock_run(interrupt_run.run_uid);
+    if v_run.status = 'interrupted' and v_run.attempt = interrupt_run.attempt then
+        return durable.run_as_outcome(v_run, 'already_interrupted');
+    elsif v_run.status = 'failed'
+        and v_run.attempt = interrupt_run.attempt
+        and v_run.error ->> 'reason' = 'max_attempts'
+    then
+        -- The answer to its last interruption was lost.
+        return durable.run_as_outcome(v_run, 'settled');
+    elsif durable.holds_run(v_run, interrupt_run.attempt) is not true then
+        perform durable.refuse_attempt(v_run, interrupt_run.attempt);
+    end if;
+
+    update durable.effects as e
+    set status = 'unverified'
+    where e.tenant_id = v_run.tenant_id
+        and e.held_by = v_run.run_uid
+        and e.attempt = v_run.attempt
+        and e.status = 'begun';
+    if v_run.attempt - v_run.first_attempt + 1 >= v_run.max_attempts then
+        v_wanted.status := 'failed';
+        v_wanted.error := durable.attempts_used_up(v_run, v_run.max_attempts, v_error);
+        return durable.settle_locked_run(v_run, v_wanted);
+    end if;
+    update durable.runs as r
+    set
+        status = 'interrupted',
+        lease_holder = null,
+        lease_expires_at = clock_timestamp(),
+        interrupted_with = v_error
+    where r.tenant_id = v_run.tenant_id and r.run_uid = v_run.run_uid
+    returning r.* into strict v_run;
+    return durable.run_as_outcome(v_run, 'interrupted');
+end
+$$;
+
+comment on function durable.interrupt_run(text, uuid, integer, json) is
+'Gives a run back; outcome interrupted, already_interrupted for a repeat, or settled (as failed) when it was the last of max_attempts. Raises 22W02, 22W03, 42W01, 42W02, 42W05, 55W03, 55W04, 55W05.';
+
+revoke all on function durable.interrupt_run(text, uuid, integer, json) from public;
+grant execute on function durable.interrupt_run(text, uuid, integer, json) to durable_app;
 --! sql/runs/settle_run.sql
--- Settles a run for good: its status, result, error and the tools it called. For the app. tools_executed must name
--- every recorded call, and is derived when not given. Takes the locks an append takes, session then run, and updates
--- the session: so no call can be recorded that the settled value leaves out.
+-- Settles a run for good: its status, result, error and the tools it called. For the app, as the attempt that holds the
+-- run. Takes the locks an append takes, session then run, and updates the session: so no call can be recorded that the
+-- settled value leaves out.
 set local role durable_engine;
 
 create or replace function durable.settle_run(
@@ -3379,7 +4319,6 @@ as $$
 declare
     v_wanted durable.runs;
     v_run durable.runs;
-    v_recorded text[];
 begin
     if settle_run.me is not null then
         perform durable.check_me(settle_run.me);
@@ -3403,45 +4342,14 @@ begin
             schema = 'durable',
             column = 'status';
     end if;
-    if settle_run.attempt <> v_run.attempt then
-        raise exception using
-            errcode = '55W04',
-            message = format('attempt %s is not the current one of run %s', settle_run.attempt, v_run.run_uid),
-            detail = format('current attempt: %s', v_run.attempt),
-            hint = 'Stop this worker: another one has taken the run over.',
-            schema = 'durable',
-            table = 'runs';
-    end if;
-    if v_run.settled_at is not null then
+    if v_run.settled_at is not null and coalesce(settle_run.attempt = v_run.attempt, true) then
         perform durable.check_same_outcome(v_run, v_wanted);
         return durable.run_as_outcome(v_run, 'already_settled');
     end if;
-
-    v_recorded := durable.recorded_tools(v_run);
-    if v_wanted.tools_executed is not null and not v_wanted.tools_executed @> coalesce(v_recorded, '{}') then
-        raise exception using
-            errcode = '23W08',
-            message = format('tools_executed leaves out recorded tool calls of run %s', v_run.run_uid),
-            detail = format(
-                'left out: %s',
-                (select string_agg(tool.name, ', ') from unnest(v_recorded) as tool (name) where tool.name <> all (v_wanted.tools_executed))
-            ),
-            hint = 'Name them too, or leave tools_executed out: the database derives it from what is recorded.',
-            schema = 'durable',
-            table = 'runs',
-            column = 'tools_executed';
+    if durable.holds_run(v_run, settle_run.attempt) is not true then
+        perform durable.refuse_attempt(v_run, settle_run.attempt);
     end if;
-
-    update durable.runs as r
-    set
-        status = v_wanted.status,
-        result = v_wanted.result,
-        error = v_wanted.error,
-        tools_executed = coalesce(v_wanted.tools_executed, v_recorded),
-        settled_at = clock_timestamp()
-    where r.tenant_id = v_run.tenant_id and r.run_uid = v_run.run_uid
-    returning r.* into strict v_run;
-    return durable.run_as_outcome(v_run, 'settled');
+    return durable.settle_locked_run(v_run, v_wanted);
 end
 $$;
 
@@ -3450,6 +4358,109 @@ comment on function durable.settle_run(text, uuid, integer, text, json, json, te
 
 revoke all on function durable.settle_run(text, uuid, integer, text, json, json, text[]) from public;
 grant execute on function durable.settle_run(text, uuid, integer, text, json, json, text[]) to durable_app;
+--! sql/runs/cancel_open_run.sql
+-- Calls a run off, whoever holds it; its worker is refused from then on. For the functions behind cancel_run.
+set local role durable_owner;
+
+create or replace function durable.cancel_open_run(run_uid uuid, reason text)
+returns durable.run_outcome
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_run durable.runs;
+    v_wanted durable.runs;
+begin
+    perform durable.check_isolation('cancel_run');
+    v_wanted.status := 'cancelled';
+    v_wanted.error := jsonb_build_object('reason', durable.check_reason(cancel_open_run.reason));
+    v_run := durable.lock_run(cancel_open_run.run_uid);
+    if v_run.status = 'cancelled' then
+        return durable.run_as_outcome(v_run, 'already_settled');
+    elsif v_run.settled_at is not null then
+        perform durable.refuse_attempt(v_run, null);
+    end if;
+    return durable.settle_locked_run(v_run, v_wanted);
+end
+$$;
+
+comment on function durable.cancel_open_run(uuid, text) is
+'The run, settled as cancelled with the reason as its error; already_settled when it was cancelled before. Raises 22W03, 42W05, 55W03, 55W05.';
+
+revoke all on function durable.cancel_open_run(uuid, text) from public;
+grant execute on function durable.cancel_open_run(uuid, text) to durable_engine, durable_steward;
+--! sql/runs/cancel_own_run.sql
+-- cancel_run for the app: runs of its tenant and user.
+set local role durable_engine;
+
+create or replace function durable.cancel_own_run(run_uid uuid, reason text)
+returns durable.run_outcome
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+    return durable.cancel_open_run(cancel_own_run.run_uid, cancel_own_run.reason);
+end
+$$;
+
+comment on function durable.cancel_own_run(uuid, text) is 'What cancel_run does for an app; see there.';
+
+revoke all on function durable.cancel_own_run(uuid, text) from public;
+grant execute on function durable.cancel_own_run(uuid, text) to durable_app;
+--! sql/runs/cancel_tenant_run.sql
+-- cancel_run for operators: runs of their tenant. Leaves an audit row in the same transaction.
+set local role durable_steward;
+
+create or replace function durable.cancel_tenant_run(run_uid uuid, reason text)
+returns durable.run_outcome
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_outcome durable.run_outcome := durable.cancel_open_run(cancel_tenant_run.run_uid, cancel_tenant_run.reason);
+begin
+    if v_outcome.outcome = 'settled' then
+        insert into durable.audit_log (tenant_id, acted_by, action, subject_kind, subject_uid, reason)
+        values (
+            durable.current_tenant(), durable.current_user_id(), 'cancel_run', 'run', v_outcome.run_uid,
+            cancel_tenant_run.reason
+        );
+    end if;
+    return v_outcome;
+end
+$$;
+
+comment on function durable.cancel_tenant_run(uuid, text) is 'What cancel_run does for an operator; see there.';
+
+revoke all on function durable.cancel_tenant_run(uuid, text) from public;
+grant execute on function durable.cancel_tenant_run(uuid, text) to durable_operator;
+--! sql/runs/cancel_run.sql
+-- Calls a run off, even under a live lease: its holder is refused from then on. For the app (its user's runs) and for
+-- operators (their tenant's, with an audit row); which of the two is decided by the role that calls, and each half
+-- checks for itself.
+set local role durable_owner;
+
+create or replace function durable.cancel_run(me text default null, run_uid uuid default null, reason text default null)
+returns durable.run_outcome
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+    if cancel_run.me is not null then
+        perform durable.check_me(cancel_run.me);
+    end if;
+    if pg_has_role(current_user, 'durable_operator', 'USAGE') then
+        return durable.cancel_tenant_run(cancel_run.run_uid, cancel_run.reason);
+    end if;
+    return durable.cancel_own_run(cancel_run.run_uid, cancel_run.reason);
+end
+$$;
+
+comment on function durable.cancel_run(text, uuid, text) is
+'Settles a run as cancelled, with {"reason": reason} as its error; outcome settled, or already_settled when it was cancelled before. An operator''s leaves an audit row. Raises 22W03, 42W01, 42W02, 42W05, 55W03 (it has another outcome), 55W05.';
+
+revoke all on function durable.cancel_run(text, uuid, text) from public;
+grant execute on function durable.cancel_run(text, uuid, text) to durable_app, durable_operator;
 --! sql/runs/list_runs.sql
 -- The runs that the caller may see, newest first: an app its user's own, an operator its tenant's.
 set local role durable_owner;
@@ -3467,8 +4478,8 @@ begin
     return query
     select
         r.run_uid, r.session_uid, r.user_id, r.invocation_id, r.generation, r.trigger, durable.unescape_json(r.input),
-        r.status, r.attempt, r.tools_executed, durable.unescape_json(r.result), durable.unescape_json(r.error),
-        r.started_at, r.settled_at
+        r.status, r.attempt, r.max_attempts, r.lease_holder, r.lease_expires_at, durable.unescape_json(r.interrupted_with),
+        r.tools_executed, durable.unescape_json(r.result), durable.unescape_json(r.error), r.started_at, r.settled_at
     from durable.runs as r
     where r.tenant_id = durable.current_tenant()
         and (list_runs.session_uid is null or r.session_uid = list_runs.session_uid)
@@ -3481,9 +4492,2057 @@ comment on function durable.list_runs(text, uuid) is
 
 revoke all on function durable.list_runs(text, uuid) from public;
 grant execute on function durable.list_runs(text, uuid) to durable_app, durable_operator;
---! sql/runs/retry_verdict.sql
+--! sql/runs/list_resumable.sql
+-- The runs of all tenants that nobody executes: interrupted, or their lease is over. For the maintainer's dispatcher,
+-- which sees no content: a worker then acts as that user and takes the run by start_run. Those that wait for somebody to
+-- look into an effect come last, so that no number of them hides the others; else longest waiting first.
+set local role durable_janitor;
+
+create or replace function durable.list_resumable(max_runs integer default 100)
+returns setof durable.resumable_run
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+    perform durable.check_batch(list_resumable.max_runs, 'max_runs');
+    return query
+    select
+        r.tenant_id, r.user_id, s.app_name, r.session_uid, r.run_uid, r.invocation_id, r.status, r.attempt,
+        r.lease_expires_at, w.effects
+    from (
+        -- Each by its own index.
+        select i.tenant_id, i.user_id, i.session_uid, i.run_uid, i.invocation_id, i.status, i.attempt, i.lease_expires_at
+        from durable.runs as i
+        where i.status = 'interrupted' and i.lease_expires_at <= clock_timestamp()
+        union all
+        select d.tenant_id, d.user_id, d.session_uid, d.run_uid, d.invocation_id, d.status, d.attempt, d.lease_expires_at
+        from durable.runs as d
+        where d.status = 'running' and d.lease_expires_at <= clock_timestamp()
+    ) as r
+    inner join durable.sessions as s on s.tenant_id = r.tenant_id and s.session_uid = r.session_uid
+    cross join lateral (
+        select count(distinct e.effect_uid)::integer::durable.counter as effects
+        from durable.effect_calls as c
+        inner join durable.effects as e on c.tenant_id = e.tenant_id and c.effect_uid = e.effect_uid
+        where c.tenant_id = r.tenant_id
+            and c.run_uid = r.run_uid
+            and durable.effect_status(e.status, e.lease_expires_at) = 'unverified'
+    ) as w
+    -- Nothing can be said in a closed session; its runs can only be cancelled.
+    where s.closed_at is null
+    order by w.effects > 0, r.lease_expires_at, r.tenant_id, r.run_uid
+    limit list_resumable.max_runs;
+end
+$$;
+
+comment on function durable.list_resumable(integer) is
+'Runs of all tenants that a worker may take by start_run, those with unverified effects last, else longest waiting first: whose, where, since when, and how many unverified effects they wait for. Raises 22W03.';
+
+revoke all on function durable.list_resumable(integer) from public;
+grant execute on function durable.list_resumable(integer) to durable_maintainer;
+--! sql/runs/reap_runs.sql
+-- Marks dead runs as what they are: running and their lease over becomes interrupted, and what they had begun becomes
+-- unverified. For the maintainer. Nothing depends on it, since everybody reads leases by the clock; it makes the tables
+-- say so too. Locked runs are skipped and counted. tools_executed stays NULL. One audit row a run.
+set local role durable_janitor;
+
+create or replace function durable.reap_runs(
+    max_runs integer default 100, out runs integer, out effects integer, out skipped integer
+)
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_dead durable.resumable_run;
+    v_dead_runs integer;
+    v_effects integer;
+begin
+    perform durable.check_batch(reap_runs.max_runs, 'max_runs');
+    runs := 0;
+    effects := 0;
+    for v_dead.tenant_id, v_dead.run_uid, v_dead.attempt, v_dead.since in
+        select r.tenant_id, r.run_uid, r.attempt, r.lease_expires_at
+        from durable.runs as r
+        where r.status = 'running' and r.lease_expires_at <= clock_timestamp()
+        order by r.lease_expires_at
+        limit reap_runs.max_runs
+        for no key update skip locked
+    loop
+        update durable.effects as e
+        set status = 'unverified'
+        where e.tenant_id = v_dead.tenant_id
+            and e.effect_uid in (
+                select h.effect_uid
+                from durable.effects as h
+                where h.tenant_id = v_dead.tenant_id
+                    and h.held_by = v_dead.run_uid
+                    and h.attempt = v_dead.attempt
+                    and h.status = 'begun'
+                    and h.lease_expires_at <= clock_timestamp()
+                -- Its worker is just saying how it ended.
+                for no key update skip locked
+            );
+        get diagnostics v_effects = row_count;
+        update durable.runs as r
+        set lease_holder = null, status = 'interrupted'
+        where r.tenant_id = v_dead.tenant_id and r.run_uid = v_dead.run_uid;
+        insert into durable.audit_log (tenant_id, action, subject_kind, subject_uid, reason, detail)
+        values (
+            v_dead.tenant_id, 'reap_runs', 'run', v_dead.run_uid, 'its lease ran out',
+            jsonb_build_object(
+                'attempt', v_dead.attempt, 'lease_expired_at', v_dead.since, 'effects_unverified', v_effects
+            )
+        );
+        runs := runs + 1;
+        effects := effects + v_effects;
+    end loop;
+
+    select count(*) into v_dead_runs
+    from (
+        select
+        from durable.runs as r
+        where r.status = 'running' and r.lease_expires_at <= clock_timestamp()
+        limit reap_runs.max_runs
+    ) as d;
+    skipped := case when runs < reap_runs.max_runs then v_dead_runs else 0 end;
+end
+$$;
+
+comment on function durable.reap_runs(integer) is
+'How many dead runs became interrupted, how many of their effects unverified, and how many were skipped because somebody had locked them. Raises 22W03.';
+
+revoke all on function durable.reap_runs(integer) from public;
+grant execute on function durable.reap_runs(integer) to durable_maintainer;
+--! sql/effects/begun_effect.sql
+-- What begin_effect returns.
+set local role durable_owner;
+
+create type durable.begun_effect as (
+    effect_uid uuid,
+    run_uid uuid,
+    idempotency_key text,
+    outcome text,
+    status text,
+    step durable.counter,
+    ordinal durable.counter,
+    tool durable.identifier,
+    args json,
+    args_match boolean,
+    result json,
+    error json,
+    attempt durable.counter,
+    failures durable.counter,
+    lease_expires_at timestamptz
+);
+
+comment on type durable.begun_effect is
+'outcome: execute (call the tool now, with this idempotency_key), recorded (it has happened: result), in_flight (somebody is at it until lease_expires_at), unverified (nobody knows: resolve_effect), diverged (an earlier attempt did something that this one has not asked for: step, ordinal, tool, args, status and result of that). run_uid: whose attempt has it in hand. The other columns are those of the effect.';
+
+grant usage on type durable.begun_effect to durable_engine;
+--! sql/effects/effect_row.sql
+-- What list_effects, finish_effect and resolve_effect return.
+set local role durable_owner;
+
+create type durable.effect_row as (
+    effect_uid uuid,
+    run_uid uuid,
+    user_id durable.identifier,
+    app_name durable.identifier,
+    step durable.counter,
+    ordinal durable.counter,
+    tool durable.identifier,
+    scope text,
+    intent durable.identifier,
+    args json,
+    status text,
+    attempt durable.counter,
+    failures durable.counter,
+    idempotency_key text,
+    lease_expires_at timestamptz,
+    first_begun_at timestamptz,
+    finished_at timestamptz,
+    result json,
+    error json,
+    evidence json,
+    outcome text
+);
+
+comment on type durable.effect_row is
+'An effect as callers see it, with its effective status. outcome of finish_effect: finished, already_finished; of resolve_effect: resolved, already_resolved.';
+
+grant usage on type durable.effect_row to durable_engine, durable_steward;
+--! sql/effects/effect_as_row.sql
+-- A row of effects in the form that callers get.
+set local role durable_owner;
+
+create or replace function durable.effect_as_row(effect durable.effects, outcome text)
+returns durable.effect_row
+language sql volatile
+begin atomic
+    select
+        (effect).effect_uid,
+        (effect).run_uid,
+        (effect).user_id,
+        (effect).app_name,
+        (effect).step,
+        (effect).ordinal,
+        (effect).tool,
+        (effect).scope,
+        (effect).intent,
+        durable.unescape_json((effect).args),
+        durable.effect_status((effect).status, (effect).lease_expires_at),
+        (effect).attempt,
+        (effect).failures,
+        (effect).idempotency_key,
+        (effect).lease_expires_at,
+        (effect).first_begun_at,
+        (effect).finished_at,
+        durable.unescape_json((effect).result),
+        durable.unescape_json((effect).error),
+        durable.unescape_json((effect).evidence),
+        effect_as_row.outcome;
+end;
+
+comment on function durable.effect_as_row(durable.effects, text) is 'An effect as callers see it.';
+
+revoke all on function durable.effect_as_row(durable.effects, text) from public;
+grant execute on function durable.effect_as_row(durable.effects, text) to
+durable_app, durable_operator, durable_engine, durable_steward;
+--! sql/effects/effect_as_begun.sql
+-- An effect in the form that begin_effect returns. The attempt is told only to whoever is to call the tool and to say
+-- how it ended.
+set local role durable_engine;
+
+create or replace function durable.effect_as_begun(effect durable.effects, outcome text, args_match boolean)
+returns durable.begun_effect
+language sql volatile
+begin atomic
+    select
+        (effect).effect_uid,
+        (effect).held_by,
+        (effect).idempotency_key,
+        effect_as_begun.outcome,
+        durable.effect_status((effect).status, (effect).lease_expires_at),
+        (effect).step,
+        (effect).ordinal,
+        (effect).tool,
+        durable.unescape_json((effect).args),
+        effect_as_begun.args_match,
+        durable.unescape_json((effect).result),
+        durable.unescape_json((effect).error),
+        case when effect_as_begun.outcome = 'execute' then (effect).attempt end,
+        (effect).failures,
+        (effect).lease_expires_at;
+end;
+
+comment on function durable.effect_as_begun(durable.effects, text, boolean) is 'An effect as begin_effect returns it.';
+
+revoke all on function durable.effect_as_begun(durable.effects, text, boolean) from public;
+--! sql/effects/canonical_scalar.sql
+-- canonical_json for a text, a number, true, false or null.
+set local role durable_owner;
+
+create or replace function durable.canonical_scalar(value jsonb)
+returns jsonb
+language sql immutable
+return case jsonb_typeof(value)
+    when 'string' then to_jsonb(normalize(value #>> '{}', nfc))
+    when 'number' then to_jsonb(trim_scale((value #>> '{}')::numeric))
+    else value
+end;
+
+comment on function durable.canonical_scalar(jsonb) is 'The value: a text in Unicode''s form NFC, a number without trailing zeros.';
+
+revoke all on function durable.canonical_scalar(jsonb) from public;
+grant execute on function durable.canonical_scalar(jsonb) to durable_engine;
+--! sql/effects/canonical_json.sql
+-- The form in which two arguments are compared. Equal are: another order of keys, the last of duplicate keys (both by
+-- jsonb), 1, 1.0 and 1e0, and texts that Unicode holds for the same (composed and decomposed accents: form NFC).
+set local role durable_owner;
+
+create or replace function durable.canonical_json(value jsonb)
+returns jsonb
+language plpgsql immutable strict
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+    return case jsonb_typeof(canonical_json.value)
+        when 'object' then coalesce(
+            (
+                select jsonb_object_agg(
+                    -- Two keys that Unicode holds for the same stay two: their values must both count.
+                    case when m.alike = 1 then normalize(m.key, nfc) else m.key end,
+                    case
+                        when jsonb_typeof(m.value) in ('object', 'array') then durable.canonical_json(m.value)
+                        else durable.canonical_scalar(m.value)
+                    end
+                )
+                from (
+                    select e.key, e.value, count(*) over (partition by normalize(e.key, nfc)) as alike
+                    from jsonb_each(canonical_json.value) as e
+                ) as m
+            ),
+            '{}'
+        )
+        when 'array' then coalesce(
+            (
+                select jsonb_agg(
+                    case
+                        when jsonb_typeof(m.value) in ('object', 'array') then durable.canonical_json(m.value)
+                        else durable.canonical_scalar(m.value)
+                    end
+                    order by m.place
+                )
+                from jsonb_array_elements(canonical_json.value) with ordinality as m (value, place)
+            ),
+            '[]'
+        )
+        else durable.canonical_scalar(canonical_json.value)
+    end;
+end
+$$;
+
+comment on function durable.canonical_json(jsonb) is
+'The value with numbers without trailing zeros and texts in Unicode''s form NFC; equal values have equal text.';
+
+revoke all on function durable.canonical_json(jsonb) from public;
+grant execute on function durable.canonical_json(jsonb) to durable_engine;
+--! sql/effects/args_digest.sql
+-- The fingerprint of an effect's arguments, made by the database: the same from every language. Almost all values are
+-- in canonical form as jsonb writes them; the others are rewritten first.
+set local role durable_owner;
+
+create or replace function durable.args_digest(args jsonb)
+returns bytea
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_text text := coalesce(args_digest.args::text, 'null');
+begin
+    -- A number that ends in a zero behind its point, or letters outside ASCII that are not in form NFC.
+    if v_text ~ '[.][0-9]*0([^0-9]|$)' or (octet_length(v_text) <> char_length(v_text) and v_text is not nfc normalized) then
+        v_text := durable.canonical_json(args_digest.args)::text;
+    end if;
+    return sha256(convert_to(v_text, 'UTF8'));
+exception
+    when statement_too_complex or program_limit_exceeded then
+        perform durable.refuse_large_json('args', sqlerrm);
+end
+$$;
+
+comment on function durable.args_digest(jsonb) is
+'SHA-256 over the canonical form of the arguments; no arguments count as null. Raises 22W02 for nesting beyond the server''s stack.';
+
+revoke all on function durable.args_digest(jsonb) from public;
+grant execute on function durable.args_digest(jsonb) to durable_engine;
+--! sql/effects/idempotency_key.sql
+-- What a provider gets to know a repeat by: a hash over tenant, scope and key of the effect, and over how often it has
+-- certainly failed, so that a provider that remembers a failure is asked anew. No personal data, and the same when the
+-- row was lost with its transaction after the provider had heard.
+set local role durable_owner;
+
+create or replace function durable.idempotency_key(effect durable.effects)
+returns text
+language sql stable
+return 'dpg_' || left(
+    encode(
+        sha256(
+            convert_to(
+                case (effect).scope
+                    when 'run' then jsonb_build_array(
+                        'run', (effect).tenant_id, (effect).run_uid, (effect).step, (effect).tool, (effect).ordinal,
+                        encode((effect).args_digest, 'hex'), (effect).failures
+                    )
+                    when 'user' then jsonb_build_array(
+                        'user', (effect).tenant_id, (effect).user_id, (effect).app_name, (effect).intent,
+                        (effect).failures
+                    )
+                    else jsonb_build_array(
+                        'tenant', (effect).tenant_id, (effect).app_name, (effect).intent, (effect).failures
+                    )
+                end::text,
+                'UTF8'
+            )
+        ),
+        'hex'
+    ),
+    48
+);
+
+comment on function durable.idempotency_key(durable.effects) is '52 characters of ASCII, the same for the same key and count of failures.';
+
+revoke all on function durable.idempotency_key(durable.effects) from public;
+grant execute on function durable.idempotency_key(durable.effects) to durable_engine;
+--! sql/effects/refuse_effect.sql
+-- Raises the one answer to an effect_uid that leads to no row: the same for a foreign effect and for none.
+set local role durable_owner;
+
+create or replace function durable.refuse_effect(effect_uid uuid)
+returns void
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+    if refuse_effect.effect_uid is null then
+        raise exception using
+            errcode = '22W03',
+            message = 'effect_uid is missing',
+            hint = 'Pass the effect_uid that begin_effect or list_effects returned.',
+            schema = 'durable',
+            column = 'effect_uid';
+    end if;
+    raise exception using
+        errcode = '42W07',
+        message = format('there is no effect %s here', refuse_effect.effect_uid),
+        hint = 'Check tenant and user of act_as, and use the effect_uid that begin_effect returned to the same user.',
+        schema = 'durable',
+        table = 'effects';
+end
+$$;
+
+comment on function durable.refuse_effect(uuid) is 'Raises 42W07, or 22W03 for NULL.';
+
+revoke all on function durable.refuse_effect(uuid) from public;
+grant execute on function durable.refuse_effect(uuid) to durable_engine, durable_steward;
+--! sql/effects/refuse_outcome.sql
+-- Raises 23W02: the outcome of an effect is recorded, and another one was to take its place.
+set local role durable_owner;
+
+create or replace function durable.refuse_outcome(effect durable.effects, status text)
+returns void
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+    raise exception using
+        errcode = '23W02',
+        message = format('effect %s has %s already', (effect).effect_uid, (effect).status),
+        detail = format(
+            'recorded at %s%s; refused: %s%s', (effect).finished_at,
+            case when (effect).evidence is not null then ' by somebody who looked' end, refuse_outcome.status,
+            case when (effect).status = refuse_outcome.status then ' with another result, error or evidence' end
+        ),
+        hint = 'The outcome stays. If both seem true the tool may have acted twice: look at the provider, with idempotency_key.',
+        schema = 'durable',
+        table = 'effects',
+        column = case when (effect).status = refuse_outcome.status then 'result' else 'status' end,
+        constraint = '_200_write_once';
+end
+$$;
+
+comment on function durable.refuse_outcome(durable.effects, text) is 'Raises 23W02; DETAIL has the recorded status and the refused one.';
+
+revoke all on function durable.refuse_outcome(durable.effects, text) from public;
+grant execute on function durable.refuse_outcome(durable.effects, text) to durable_engine, durable_steward;
+--! sql/effects/check_place.sql
+-- Places in a run as a caller counts them: step, ordinal.
+set local role durable_owner;
+
+create or replace function durable.check_place(place integer, field text)
+returns integer
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+    if (check_place.place >= 0) is not true then
+        raise exception using
+            errcode = '22W03',
+            message = format('%s is %s', check_place.field, coalesce(check_place.place::text, 'missing')),
+            hint = 'Count from 0 or 1; what is the same has the same number in every attempt.',
+            schema = 'durable',
+            column = check_place.field;
+    end if;
+    return check_place.place;
+end
+$$;
+
+comment on function durable.check_place(integer, text) is 'The place. Raises 22W03 for NULL and below 0.';
+
+revoke all on function durable.check_place(integer, text) from public;
+grant execute on function durable.check_place(integer, text) to durable_engine;
+--! sql/effects/check_effect.sql
+-- The arguments of begin_effect, before any row is looked at: names, places, scope and times.
+set local role durable_engine;
+
+create or replace function durable.check_effect(
+    tool text, intent text, scope text, provider_dedupes_for interval
+)
+returns void
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_column text;
+    v_message text;
+begin
+    if durable.is_identifier(check_effect.tool) is not true then
+        perform durable.refuse_identifier('tool', check_effect.tool);
+    end if;
+    if check_effect.intent is not null and not durable.is_identifier(check_effect.intent) then
+        perform durable.refuse_identifier('intent', check_effect.intent);
+    end if;
+    perform durable.check_key_size('tenant_id and tool', durable.current_tenant(), check_effect.tool);
+    if not check_effect.provider_dedupes_for between interval '100 milliseconds' and interval '366 days' then
+        v_column := 'provider_dedupes_for';
+        v_message := format('provider_dedupes_for is %s', check_effect.provider_dedupes_for);
+    elsif check_effect.intent is null and check_effect.scope <> 'run' then
+        v_column := 'scope';
+        v_message := format('the scope %L is given and no intent', check_effect.scope);
+    elsif check_effect.intent is not null and check_effect.scope not in ('user', 'tenant') then
+        v_column := 'scope';
+        v_message := format('%L is no scope of an intent', check_effect.scope);
+    end if;
+    if v_message is not null then
+        raise exception using
+            errcode = '22W03',
+            message = v_message,
+            hint = 'scope is user (the default of an intent) or tenant, and goes with an intent; provider_dedupes_for is 100 milliseconds to 366 days, such as 24 hours, or left out.',
+            schema = 'durable',
+            column = v_column;
+    end if;
+end
+$$;
+
+comment on function durable.check_effect(text, text, text, interval) is 'Raises 22W01 or 22W03, naming the argument of begin_effect.';
+
+revoke all on function durable.check_effect(text, text, text, interval) from public;
+--! sql/effects/check_finish.sql
+-- An outcome as a caller gives it: a status that the call may set, a result for what happened, an error for what did
+-- not.
+set local role durable_owner;
+
+create or replace function durable.check_finish(status text, result jsonb, error jsonb, allowed text[])
+returns void
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+    if (check_finish.status = any (check_finish.allowed)) is not true then
+        raise exception using
+            errcode = '22W03',
+            message = format('status is %s, which is no outcome to record', coalesce(quote_literal(check_finish.status), 'NULL')),
+            detail = format('The outcomes are %s.', array_to_string(check_finish.allowed, ', ')),
+            hint = 'succeeded: it happened. failed: it certainly did not. Whatever may have happened is unverified.',
+            schema = 'durable',
+            column = 'status';
+    end if;
+    if check_finish.result is not null and check_finish.status <> 'succeeded'
+        or check_finish.error is not null and check_finish.status = 'succeeded'
+    then
+        raise exception using
+            errcode = '22W03',
+            message = format(
+                '%s goes with no outcome %s',
+                case when check_finish.status = 'succeeded' then 'an error' else 'a result' end, check_finish.status
+            ),
+            hint = 'A result is of what succeeded, an error of what failed or is unverified.',
+            schema = 'durable',
+            column = case when check_finish.status = 'succeeded' then 'error' else 'result' end;
+    end if;
+end
+$$;
+
+comment on function durable.check_finish(text, jsonb, jsonb, text[]) is 'Raises 22W03, naming the argument.';
+
+revoke all on function durable.check_finish(text, jsonb, jsonb, text[]) from public;
+grant execute on function durable.check_finish(text, jsonb, jsonb, text[]) to durable_engine, durable_steward;
+--! sql/effects/check_evidence.sql
+-- Nobody says what became of an effect without saying how they know: through which channel they looked, and what they
+-- saw. Who looked is stamped beside it; evidence may name somebody else as who.
+set local role durable_owner;
+
+create or replace function durable.check_evidence(evidence json)
+returns jsonb
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_evidence jsonb;
+    v_missing text;
+begin
+    v_evidence := coalesce(durable.escape_object(check_evidence.evidence, 'evidence'), '{}');
+    select string_agg(field.name, ', ') into v_missing
+    from unnest(array['channel', 'seen']) as field (name)
+    where (jsonb_typeof(v_evidence -> field.name) = 'string' and durable.trimmed(v_evidence ->> field.name) <> '') is not true;
+    if v_missing is not null then
+        raise exception using
+            errcode = '22W03',
+            message = format('evidence does not say %s', v_missing),
+            hint = 'Pass {"channel": "Stripe dashboard", "seen": "refund re_7 of 20 EUR, succeeded"}; more keys are kept too.',
+            schema = 'durable',
+            column = 'evidence';
+    end if;
+    return v_evidence;
+end
+$$;
+
+comment on function durable.check_evidence(json) is
+'The stored form of evidence. Raises 22W03 unless it is an object with texts under channel and seen; 22W02.';
+
+revoke all on function durable.check_evidence(json) from public;
+grant execute on function durable.check_evidence(json) to durable_engine, durable_steward;
+--! sql/effects/check_same_payload.sql
+-- An intent means one thing: the same tool with the same arguments, unless the tool's author said that they may differ.
+set local role durable_engine;
+
+create or replace function durable.check_same_payload(
+    wanted durable.effects, recorded durable.effects, args_may_differ boolean
+)
+returns void
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+    if (wanted).tool = (recorded).tool
+        and ((wanted).args_digest = (recorded).args_digest or check_same_payload.args_may_differ is true)
+    then
+        return;
+    end if;
+    raise exception using
+        errcode = '23W10',
+        message = format(
+            'the intent %L was begun %s', (wanted).intent,
+            case
+                when (wanted).tool <> (recorded).tool then format('for the tool %L', (recorded).tool)
+                else 'with other arguments'
+            end
+        ),
+        detail = format(
+            'effect %s of run %s, %s, first begun at %s',
+            (recorded).effect_uid, (recorded).run_uid,
+            durable.effect_status((recorded).status, (recorded).lease_expires_at), (recorded).first_begun_at
+        ),
+        hint = 'If it is another thing to do, give it another intent. If a model may reword it, pass args_may_differ => true: the recorded result is then the answer.',
+        schema = 'durable',
+        table = 'effects',
+        column = case when (wanted).tool <> (recorded).tool then 'tool' else 'args' end;
+end
+$$;
+
+comment on function durable.check_same_payload(durable.effects, durable.effects, boolean) is
+'Raises 23W10 for another tool, or for other arguments unless they may differ.';
+
+revoke all on function durable.check_same_payload(durable.effects, durable.effects, boolean) from public;
+--! sql/effects/open_app_name.sql
+-- The app whose session a run belongs to; a closed session begins nothing new.
+set local role durable_engine;
+
+create or replace function durable.open_app_name(run durable.runs)
+returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_session durable.sessions;
+begin
+    select s.* into v_session
+    from durable.sessions as s
+    where s.tenant_id = (run).tenant_id and s.session_uid = (run).session_uid;
+    if v_session.closed_at is not null then
+        perform durable.refuse_session((run).session_uid, v_session.closed_at, v_session.close_reason);
+    end if;
+    return v_session.app_name;
+end
+$$;
+
+comment on function durable.open_app_name(durable.runs) is 'The app_name of the run''s session. Raises 55W01 for a closed one.';
+
+revoke all on function durable.open_app_name(durable.runs) from public;
+--! sql/effects/latest_try.sql
+-- The newest row under the key of an effect, locked; all NULL when there is none.
+set local role durable_engine;
+
+create or replace function durable.latest_try(wanted durable.effects)
+returns durable.effects
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_found durable.effects;
+begin
+    if (wanted).scope = 'run' then
+        select e.* into v_found
+        from durable.effects as e
+        where e.tenant_id = (wanted).tenant_id
+            and e.run_uid = (wanted).run_uid
+            and e.step = (wanted).step
+            and e.tool = (wanted).tool
+            and e.args_digest = (wanted).args_digest
+            and e.ordinal = (wanted).ordinal
+            and e.scope = 'run'
+        order by e.failures desc
+        limit 1
+        for no key update;
+    elsif (wanted).scope = 'user' then
+        select e.* into v_found
+        from durable.effects as e
+        where e.tenant_id = (wanted).tenant_id
+            and e.user_id = (wanted).user_id
+            and e.app_name = (wanted).app_name
+            and e.intent = (wanted).intent
+            and e.scope = 'user'
+        order by e.failures desc
+        limit 1
+        for no key update;
+    else
+        select e.* into v_found
+        from durable.effects as e
+        where e.tenant_id = (wanted).tenant_id
+            and e.app_name = (wanted).app_name
+            and e.intent = (wanted).intent
+            and e.scope = 'tenant'
+        order by e.failures desc
+        limit 1
+        for no key update;
+    end if;
+    return v_found;
+end
+$$;
+
+comment on function durable.latest_try(durable.effects) is 'The row with the most failures under the key of this effect, locked FOR NO KEY UPDATE.';
+
+revoke all on function durable.latest_try(durable.effects) from public;
+--! sql/effects/left_behind.sql
+-- The rule resume-not-rewritten: what an earlier attempt of this run did, at whatever step, and this attempt has not
+-- asked for yet. A model that is asked again rewrites its arguments, wording and order; what it wants
+-- now must not be taken for something new. What lies before the last checkpoint is done with, unless the caller goes
+-- back there. Effects under an intent need no such care: their key survives rewriting.
+set local role durable_engine;
+
+create or replace function durable.left_behind(run durable.runs, step integer)
+returns durable.effects
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_found durable.effects;
+    v_saved constant integer := coalesce(
+        (
+            select max(k.step)
+            from durable.checkpoints as k
+            where k.tenant_id = (run).tenant_id and k.run_uid = (run).run_uid
+        ),
+        -1
+    );
+begin
+    if (run).attempt = (run).first_attempt then
+        return null;
+    end if;
+    select e.* into v_found
+    from durable.effects as e
+    where e.tenant_id = (run).tenant_id
+        and e.run_uid = (run).run_uid
+        and e.scope = 'run'
+        and e.status <> 'failed'
+        and (e.step > v_saved or left_behind.step <= v_saved)
+        and not exists (
+            select
+            from durable.effect_calls as c
+            where c.tenant_id = e.tenant_id
+                and c.run_uid = e.run_uid
+                and c.attempt = (run).attempt
+                and c.effect_uid = e.effect_uid
+        )
+    order by e.step, e.ordinal, e.first_begun_at
+    limit 1;
+    return v_found;
+end
+$$;
+
+comment on function durable.left_behind(durable.runs, integer) is
+'The first effect of an earlier attempt after the last checkpoint that the current attempt has not asked for (of all, when step lies before it); all NULL when there is none.';
+
+revoke all on function durable.left_behind(durable.runs, integer) from public;
+--! sql/effects/insert_effect.sql
+-- Writes the first row of a try, if nobody else was faster; then all NULL. Waits for whoever is writing the same key.
+set local role durable_engine;
+
+create or replace function durable.insert_effect(wanted durable.effects)
+returns durable.effects
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_found durable.effects;
+begin
+    insert into durable.effects as e (
+        tenant_id, user_id, app_name, run_uid, step, ordinal, tool, scope, intent, args, args_digest, failures,
+        idempotency_key, provider_dedupes_for, first_begun_at, held_by, attempt, begun_at, lease_expires_at
+    )
+    values (
+        (wanted).tenant_id, (wanted).user_id, (wanted).app_name, (wanted).run_uid, (wanted).step, (wanted).ordinal,
+        (wanted).tool, (wanted).scope, (wanted).intent, (wanted).args, (wanted).args_digest, (wanted).failures,
+        durable.idempotency_key(wanted), (wanted).provider_dedupes_for, (wanted).begun_at, (wanted).held_by,
+        (wanted).attempt, (wanted).begun_at, (wanted).lease_expires_at
+    )
+    on conflict do nothing
+    returning e.* into v_found;
+    return v_found;
+end
+$$;
+
+comment on function durable.insert_effect(durable.effects) is 'The row, begun; all NULL when its key is taken.';
+
+revoke all on function durable.insert_effect(durable.effects) from public;
+--! sql/effects/may_begin_again.sql
+-- May an effect of which nobody knows the outcome be asked for again under the same key? Only while the provider still
+-- knows the key, by the word of the tool's author at the first begin and now, and only with the same arguments.
+set local role durable_owner;
+
+create or replace function durable.may_begin_again(recorded durable.effects, wanted durable.effects)
+returns boolean
+language sql volatile
+return coalesce(
+    durable.effect_status((recorded).status, (recorded).lease_expires_at) = 'unverified'
+    and (recorded).args_digest = (wanted).args_digest
+    and clock_timestamp() - (recorded).first_begun_at < (recorded).provider_dedupes_for
+    and clock_timestamp() - (recorded).first_begun_at < (wanted).provider_dedupes_for,
+    false
+);
+
+comment on function durable.may_begin_again(durable.effects, durable.effects) is
+'True for an unverified effect with these arguments whose provider_dedupes_for, as said first and now, is not over since the first begin.';
+
+revoke all on function durable.may_begin_again(durable.effects, durable.effects) from public;
+grant execute on function durable.may_begin_again(durable.effects, durable.effects) to durable_engine;
+--! sql/effects/hold_effect.sql
+-- Gives an unverified effect to the attempt that is to ask the provider again under the same key.
+set local role durable_engine;
+
+create or replace function durable.hold_effect(recorded durable.effects, wanted durable.effects)
+returns durable.effects
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_effect durable.effects;
+begin
+    update durable.effects as e
+    set
+        status = 'begun',
+        held_by = (wanted).held_by,
+        attempt = (wanted).attempt,
+        begun_at = (wanted).begun_at,
+        error = null,
+        lease_expires_at = (wanted).lease_expires_at
+    where e.tenant_id = (recorded).tenant_id and e.effect_uid = (recorded).effect_uid
+    returning e.* into strict v_effect;
+    return v_effect;
+end
+$$;
+
+comment on function durable.hold_effect(durable.effects, durable.effects) is 'The effect, begun again by the attempt in wanted.';
+
+revoke all on function durable.hold_effect(durable.effects, durable.effects) from public;
+--! sql/effects/begin_effect.sql
+-- Says whether a tool with an outside effect may be called now, and records that it is about to be. For the app, as the
+-- attempt that holds the run; commit before you call the tool. Of all who ask for one key, one is told execute. Locks
+-- session, run and effect.
+set local role durable_engine;
+
+create or replace function durable.begin_effect(
+    me text default null,
+    run_uid uuid default null,
+    attempt integer default null,
+    step integer default 0,
+    tool text default null,
+    args json default null,
+    ordinal integer default 0,
+    intent text default null,
+    scope text default null,
+    args_may_differ boolean default false,
+    lease interval default null,
+    provider_dedupes_for interval default null
+)
+returns durable.begun_effect
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+declare
+    v_run durable.runs;
+    v_wanted durable.effects;
+    v_found durable.effects;
+    v_outcome text;
+begin
+    if begin_effect.me is not null then
+        perform durable.check_me(begin_effect.me);
+    end if;
+    perform durable.check_isolation('begin_effect');
+    perform durable.commit_durably();
+    v_wanted.scope := coalesce(begin_effect.scope, case when begin_effect.intent is null then 'run' else 'user' end);
+    perform durable.check_effect(
+        begin_effect.tool, begin_effect.intent, v_wanted.scope, begin_effect.provider_dedupes_for
+    );
+    v_wanted.tool := begin_effect.tool;
+    v_wanted.intent := normalize(begin_effect.intent, nfc);
+    -- In seconds: a day is 25 hours somewhere.
+    v_wanted.provider_dedupes_for := make_interval(secs => extract(epoch from begin_effect.provider_dedupes_for)::float8);
+    v_wanted.step := durable.check_place(begin_effect.step, 'step');
+    v_wanted.ordinal := durable.check_place(begin_effect.ordinal, 'ordinal');
+    v_wanted.args := durable.escape_json(begin_effect.args, 'args');
+    v_wanted.args_digest := durable.args_digest(v_wanted.args);
+
+    v_run := durable.lock_attempt(begin_effect.run_uid, begin_effect.attempt);
+    v_wanted.tenant_id := v_run.tenant_id;
+    v_wanted.user_id := v_run.user_id;
+    v_wanted.app_name := durable.open_app_name(v_run);
+    v_wanted.run_uid := v_run.run_uid;
+    v_wanted.held_by := v_run.run_uid;
+    v_wanted.attempt := v_run.attempt;
+    v_wanted.begun_at := clock_timestamp();
+    v_wanted.lease_expires_at := case
+        when begin_effect.lease is null then v_run.lease_expires_at
+        else v_wanted.begun_at + durable.check_lease(begin_effect.lease)
+    end;
+    perform durable.check_key_size(
+        'tenant_id, user_id, app_name and intent',
+        v_wanted.tenant_id, v_wanted.user_id, v_wanted.app_name, v_wanted.intent
+    );
+
+    for v_round in 1..10 loop
+        v_outcome := null;
+        v_found := durable.latest_try(v_wanted);
+        if v_found.effect_uid is null and v_wanted.scope = 'run' then
+            v_found := durable.left_behind(v_run, v_wanted.step);
+            if v_found.effect_uid is not null then
+                return durable.effect_as_begun(v_found, 'diverged', v_found.args_digest = v_wanted.args_digest);
+            end if;
+        end if;
+        if v_found.effect_uid is not null then
+            perform durable.check_same_payload(v_wanted, v_found, begin_effect.args_may_differ);
+        end if;
+        if v_found.effect_uid is null or v_found.status = 'failed' then
+            v_wanted.failures := coalesce(v_found.failures + 1, 0);
+            v_found := durable.insert_effect(v_wanted);
+            v_outcome := 'execute';
+        end if;
+        -- No row: another run was faster, and what it wrote is the answer.
+        exit when v_found.effect_uid is not null;
+    end loop;
+    if v_found.effect_uid is null then
+        raise exception using
+            errcode = 'serialization_failure',
+            message = 'many others begin and end the same effect',
+            hint = 'Call it again.',
+            schema = 'durable';
+    end if;
+
+    if v_outcome is null and durable.may_begin_again(v_found, v_wanted) then
+        v_found := durable.hold_effect(v_found, v_wanted);
+        v_outcome := 'execute';
+    elsif v_outcome is null then
+        v_outcome := case durable.effect_status(v_found.status, v_found.lease_expires_at)
+            when 'succeeded' then 'recorded'
+            when 'begun' then 'in_flight'
+            else 'unverified'
+        end;
+    end if;
+    insert into durable.effect_calls (tenant_id, run_uid, attempt, effect_uid, user_id)
+    values (v_run.tenant_id, v_run.run_uid, v_run.attempt, v_found.effect_uid, v_run.user_id)
+    on conflict do nothing;
+    return durable.effect_as_begun(v_found, v_outcome, v_found.args_digest = v_wanted.args_digest);
+end
+$$;
+
+comment on function
+durable.begin_effect(text, uuid, integer, integer, text, json, integer, text, text, boolean, interval, interval) is
+'Answers execute (call the tool, with this idempotency_key, then finish_effect), recorded (with result), in_flight (with lease_expires_at), unverified (then resolve_effect), or diverged (with the earlier effect that this run did here). The key is run, step, tool, args and ordinal; with intent it is user, app and intent. Raises 22W01, 22W02, 22W03, 23W10, 42W01, 42W02, 42W05, 55W01, 55W03, 55W04, 55W05.';
+
+revoke all on function
+durable.begin_effect(text, uuid, integer, integer, text, json, integer, text, text, boolean, interval, interval)
+from public;
+grant execute on function
+durable.begin_effect(text, uuid, integer, integer, text, json, integer, text, text, boolean, interval, interval)
+to durable_app;
+--! sql/effects/finish_effect.sql
+-- Records how an effect ended, by the attempt that has begun it last; run_uid says whose attempt that is where it is
+-- not the run that made the effect. For the app. Asks for no lease: a late true outcome is worth more than none, as
+-- long as nobody has begun the effect again or looked. Locks the effect only.
+set local role durable_engine;
+
+create or replace function durable.finish_effect(
+    me text default null,
+    effect_uid uuid default null,
+    attempt integer default null,
+    status text default null,
+    result json default null,
+    error json default null,
+    run_uid uuid default null
+)
+returns durable.effect_row
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+declare
+    -- No result and the result null are one.
+    v_result constant jsonb := nullif(durable.escape_json(finish_effect.result, 'result'), 'null');
+    v_error constant jsonb := nullif(durable.escape_json(finish_effect.error, 'error'), 'null');
+    v_effect durable.effects;
+begin
+    if finish_effect.me is not null then
+        perform durable.check_me(finish_effect.me);
+    end if;
+    perform durable.check_finish(finish_effect.status, v_result, v_error, array['succeeded', 'failed', 'unverified']);
+    select e.* into v_effect
+    from durable.effects as e
+    where e.effect_uid = finish_effect.effect_uid
+        -- Under this caller's policies: it is in the hands of one of its own runs.
+        and exists (
+            select from durable.runs as r where r.tenant_id = e.tenant_id and r.run_uid = e.held_by
+        )
+    for no key update of e;
+    if not found then
+        perform durable.refuse_effect(finish_effect.effect_uid);
+    end if;
+
+    if v_effect.status = finish_effect.status
+        and v_effect.result is not distinct from v_result
+        and (v_effect.error is not distinct from v_error or v_effect.evidence is not null)
+    then
+        return durable.effect_as_row(v_effect, 'already_finished');
+    elsif finish_effect.attempt is distinct from v_effect.attempt
+        or coalesce(finish_effect.run_uid, v_effect.run_uid) <> v_effect.held_by
+    then
+        raise exception using
+            errcode = '55W04',
+            message = format(
+                '%s has not begun effect %s last',
+                coalesce(format('attempt %s', finish_effect.attempt), 'an attempt that is not given'), v_effect.effect_uid
+            ),
+            detail = format(
+                'it is %s, begun last by run %s',
+                durable.effect_status(v_effect.status, v_effect.lease_expires_at), v_effect.held_by
+            ),
+            hint = 'Pass attempt and run_uid as begin_effect returned them. If another one has begun the effect since, its outcome counts.',
+            schema = 'durable',
+            table = 'effects';
+    elsif v_effect.finished_at is not null then
+        perform durable.refuse_outcome(v_effect, finish_effect.status);
+    elsif v_effect.status = finish_effect.status then
+        -- Unverified for another reason than before: nobody knows either way.
+        return durable.effect_as_row(v_effect, 'already_finished');
+    end if;
+    update durable.effects as e
+    set
+        status = finish_effect.status,
+        result = v_result,
+        error = v_error,
+        finished_at = case when finish_effect.status <> 'unverified' then clock_timestamp() end
+    where e.tenant_id = v_effect.tenant_id and e.effect_uid = v_effect.effect_uid
+    returning e.* into strict v_effect;
+    return durable.effect_as_row(v_effect, 'finished');
+end
+$$;
+
+comment on function durable.finish_effect(text, uuid, integer, text, json, json, uuid) is
+'Records succeeded (with result), failed (it certainly did not happen) or unverified; outcome finished, or already_finished for an equal repeat. Raises 22W02, 22W03, 23W02 (another outcome is recorded), 42W01, 42W02, 42W07, 55W04 (another attempt has begun it since).';
+
+revoke all on function durable.finish_effect(text, uuid, integer, text, json, json, uuid) from public;
+grant execute on function durable.finish_effect(text, uuid, integer, text, json, json, uuid) to durable_app;
+--! sql/effects/resolve_open_effect.sql
+-- Ends an unverified effect on the word of somebody who looked, and writes their act down in the audit log. For the
+-- functions behind resolve_effect, under the row policies of their owners.
+set local role durable_owner;
+
+create or replace function durable.resolve_open_effect(
+    effect_uid uuid, user_id text, status text, evidence json, result json
+)
+returns durable.effect_row
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+declare
+    v_result constant jsonb := nullif(durable.escape_json(resolve_open_effect.result, 'result'), 'null');
+    v_evidence constant jsonb := durable.check_evidence(resolve_open_effect.evidence);
+    v_effect durable.effects;
+begin
+    perform durable.check_finish(resolve_open_effect.status, v_result, null, array['succeeded', 'failed']);
+    select e.* into v_effect
+    from durable.effects as e
+    where e.tenant_id = durable.current_tenant()
+        and e.effect_uid = resolve_open_effect.effect_uid
+        and (
+            resolve_open_effect.user_id is null
+            or e.user_id = resolve_open_effect.user_id
+            -- Done for the tenant, and in the hands of this user's run.
+            or exists (
+                select
+                from durable.runs as r
+                where r.tenant_id = e.tenant_id and r.run_uid = e.held_by and r.user_id = resolve_open_effect.user_id
+            )
+        )
+    for no key update of e;
+    if not found then
+        perform durable.refuse_effect(resolve_open_effect.effect_uid);
+    elsif v_effect.status = resolve_open_effect.status
+        and v_effect.evidence = v_evidence
+        and v_effect.result is not distinct from v_result
+    then
+        return durable.effect_as_row(v_effect, 'already_resolved');
+    elsif v_effect.finished_at is not null then
+        perform durable.refuse_outcome(v_effect, resolve_open_effect.status);
+    elsif durable.effect_status(v_effect.status, v_effect.lease_expires_at) <> 'unverified' then
+        raise exception using
+            errcode = '55W09',
+            message = format('effect %s is in flight', v_effect.effect_uid),
+            detail = format('attempt %s of run %s has it until %s', v_effect.attempt, v_effect.held_by, v_effect.lease_expires_at),
+            hint = 'Its worker may still say what happened. Wait until the lease is over, then look at the provider again.',
+            schema = 'durable',
+            table = 'effects';
+    end if;
+
+    update durable.effects as e
+    set
+        status = resolve_open_effect.status,
+        result = v_result,
+        error = null,
+        evidence = v_evidence,
+        finished_at = clock_timestamp()
+    where e.tenant_id = v_effect.tenant_id and e.effect_uid = v_effect.effect_uid
+    returning e.* into strict v_effect;
+    insert into durable.audit_log (tenant_id, acted_by, action, subject_kind, subject_uid, reason, detail)
+    values (
+        v_effect.tenant_id, durable.current_user_id(), 'resolve_effect', 'effect', v_effect.effect_uid,
+        left(durable.trimmed(v_evidence ->> 'seen'), 2000),
+        jsonb_build_object('status', v_effect.status, 'evidence', v_evidence, 'user_id', v_effect.user_id)
+    );
+    return durable.effect_as_row(v_effect, 'resolved');
+end
+$$;
+
+comment on function durable.resolve_open_effect(uuid, text, text, json, json) is
+'The effect, resolved; of this user only unless user_id is NULL. Raises 22W02, 22W03, 23W02, 42W07, 55W09.';
+
+revoke all on function durable.resolve_open_effect(uuid, text, text, json, json) from public;
+grant execute on function durable.resolve_open_effect(uuid, text, text, json, json) to durable_engine, durable_steward;
+--! sql/effects/resolve_own_effect.sql
+-- resolve_effect for the app: effects of its tenant and user, not those that others have done for the tenant.
+set local role durable_engine;
+
+create or replace function durable.resolve_own_effect(effect_uid uuid, status text, evidence json, result json)
+returns durable.effect_row
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+    return durable.resolve_open_effect(
+        resolve_own_effect.effect_uid, durable.current_user_id(), resolve_own_effect.status,
+        resolve_own_effect.evidence, resolve_own_effect.result
+    );
+end
+$$;
+
+comment on function durable.resolve_own_effect(uuid, text, json, json) is 'What resolve_effect does for an app; see there.';
+
+revoke all on function durable.resolve_own_effect(uuid, text, json, json) from public;
+grant execute on function durable.resolve_own_effect(uuid, text, json, json) to durable_app;
+--! sql/effects/resolve_tenant_effect.sql
+-- resolve_effect for operators: effects of their tenant.
+set local role durable_steward;
+
+create or replace function durable.resolve_tenant_effect(effect_uid uuid, status text, evidence json, result json)
+returns durable.effect_row
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+    return durable.resolve_open_effect(
+        resolve_tenant_effect.effect_uid, null, resolve_tenant_effect.status,
+        resolve_tenant_effect.evidence, resolve_tenant_effect.result
+    );
+end
+$$;
+
+comment on function durable.resolve_tenant_effect(uuid, text, json, json) is 'What resolve_effect does for an operator; see there.';
+
+revoke all on function durable.resolve_tenant_effect(uuid, text, json, json) from public;
+grant execute on function durable.resolve_tenant_effect(uuid, text, json, json) to durable_operator;
+--! sql/effects/resolve_effect.sql
+-- Says what became of an unverified effect, with evidence: the only way out of unverified beside its own worker's late
+-- word. For the app (its user's own effects) and for operators (their tenant's); each half checks for itself, and
+-- leaves an audit row.
+set local role durable_owner;
+
+create or replace function durable.resolve_effect(
+    me text default null,
+    effect_uid uuid default null,
+    status text default null,
+    evidence json default null,
+    result json default null
+)
+returns durable.effect_row
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+    if resolve_effect.me is not null then
+        perform durable.check_me(resolve_effect.me);
+    end if;
+    if pg_has_role(current_user, 'durable_operator', 'USAGE') then
+        return durable.resolve_tenant_effect(
+            resolve_effect.effect_uid, resolve_effect.status, resolve_effect.evidence, resolve_effect.result
+        );
+    end if;
+    return durable.resolve_own_effect(
+        resolve_effect.effect_uid, resolve_effect.status, resolve_effect.evidence, resolve_effect.result
+    );
+end
+$$;
+
+comment on function durable.resolve_effect(text, uuid, text, json, json) is
+'Resolves an unverified effect as succeeded (with result) or failed (it may then be begun again); evidence is {"channel": through what was looked, "seen": what was seen, ...}. outcome resolved, or already_resolved for an equal repeat; leaves an audit row. Raises 22W02, 22W03, 23W02 (it has an outcome), 42W01, 42W02, 42W07, 55W09 (its worker still has it).';
+
+revoke all on function durable.resolve_effect(text, uuid, text, json, json) from public;
+grant execute on function durable.resolve_effect(text, uuid, text, json, json) to durable_app, durable_operator;
+--! sql/effects/list_effects.sql
+-- The effects that the caller may see, newest first: an app its user's own and those of its tenant as a whole, an
+-- operator its tenant's. Of one run: all that it asked for, also those another run has done.
+set local role durable_owner;
+
+create or replace function durable.list_effects(
+    me text default null, run_uid uuid default null, status text default null
+)
+returns setof durable.effect_row
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+begin
+    if list_effects.me is not null then
+        perform durable.check_me(list_effects.me);
+    end if;
+    if list_effects.status not in ('begun', 'succeeded', 'failed', 'unverified') then
+        raise exception using
+            errcode = '22W03',
+            message = format('%L is no status of an effect', list_effects.status),
+            hint = 'Ask for begun, succeeded, failed or unverified, or leave it out.',
+            schema = 'durable',
+            column = 'status';
+    end if;
+    -- Three ways to the rows, each with an index of its own.
+    if list_effects.run_uid is not null then
+        perform durable.find_run(list_effects.run_uid);
+        return query
+        select l.*
+        from durable.effects as e
+        cross join lateral durable.effect_as_row(e, null) as l
+        where e.tenant_id = durable.current_tenant()
+            and e.effect_uid in (
+                select c.effect_uid
+                from durable.effect_calls as c
+                where c.tenant_id = durable.current_tenant() and c.run_uid = list_effects.run_uid
+            )
+            and (list_effects.status is null or durable.effect_status(e.status, e.lease_expires_at) = list_effects.status)
+        order by e.first_begun_at desc, e.effect_uid desc;
+    elsif list_effects.status in ('begun', 'unverified') then
+        return query
+        select l.*
+        from durable.effects as e
+        cross join lateral durable.effect_as_row(e, null) as l
+        where e.tenant_id = durable.current_tenant()
+            and e.status in ('begun', 'unverified')
+            and durable.effect_status(e.status, e.lease_expires_at) = list_effects.status
+        order by e.first_begun_at desc, e.effect_uid desc;
+    else
+        return query
+        select l.*
+        from durable.effects as e
+        cross join lateral durable.effect_as_row(e, null) as l
+        where e.tenant_id = durable.current_tenant() and (list_effects.status is null or e.status = list_effects.status)
+        order by e.first_begun_at desc, e.effect_uid desc;
+    end if;
+end
+$$;
+
+comment on function durable.list_effects(text, uuid, text) is
+'Effects under the caller''s own row policies, of one run or of all, of one effective status or of any. Raises 22W03, 42W01, 42W02, 42W05.';
+
+revoke all on function durable.list_effects(text, uuid, text) from public;
+grant execute on function durable.list_effects(text, uuid, text) to durable_app, durable_operator;
+--! sql/checkpoints/checkpoint_row.sql
+-- What save_checkpoint and load_checkpoint return.
+set local role durable_owner;
+
+create type durable.checkpoint_row as (
+    run_uid uuid,
+    step durable.counter,
+    schema_version durable.counter,
+    event_seq durable.counter,
+    attempt durable.counter,
+    state json,
+    created_at timestamptz,
+    outcome text
+);
+
+comment on type durable.checkpoint_row is
+'A checkpoint as callers see it. outcome of save_checkpoint: saved, already_saved; of load_checkpoint: loaded.';
+
+grant usage on type durable.checkpoint_row to durable_engine;
+--! sql/checkpoints/recorded_step.sql
+-- What record_step returns.
+set local role durable_owner;
+
+create type durable.recorded_step as (
+    run_uid uuid,
+    step durable.counter,
+    event_seq durable.counter,
+    event_seqs integer[],
+    outcome text
+);
+
+comment on type durable.recorded_step is
+'event_seqs: the seq of each event, in the order given; event_seq: the last event of the session. outcome: saved, already_saved (an equal repeat), or recorded when no state was given.';
+
+grant usage on type durable.recorded_step to durable_engine;
+--! sql/checkpoints/checkpoint_as_row.sql
+-- A row of checkpoints in the form that callers get.
+set local role durable_owner;
+
+create or replace function durable.checkpoint_as_row(checkpoint durable.checkpoints, outcome text)
+returns durable.checkpoint_row
+language sql stable
+begin atomic
+    select
+        (checkpoint).run_uid,
+        (checkpoint).step,
+        (checkpoint).schema_version,
+        (checkpoint).event_seq,
+        (checkpoint).attempt,
+        durable.unescape_json((checkpoint).state),
+        (checkpoint).created_at,
+        checkpoint_as_row.outcome;
+end;
+
+comment on function durable.checkpoint_as_row(durable.checkpoints, text) is 'A checkpoint as callers see it.';
+
+revoke all on function durable.checkpoint_as_row(durable.checkpoints, text) from public;
+grant execute on function durable.checkpoint_as_row(durable.checkpoints, text) to
+durable_app, durable_operator, durable_engine;
+--! sql/checkpoints/refuse_checkpoint.sql
+-- Says why a checkpoint can't be saved: another state stands for this step, or the step before has none.
+set local role durable_engine;
+
+create or replace function durable.refuse_checkpoint(
+    wanted durable.checkpoints, saved durable.checkpoints, last_step integer
+)
+returns void
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+    if (saved).step is not null then
+        raise exception using
+            errcode = '23W11',
+            message = format('another state is saved for step %s of run %s', (wanted).step, (wanted).run_uid),
+            detail = format(
+                'saved by attempt %s at %s, schema_version %s; refused: attempt %s, schema_version %s',
+                (saved).attempt, (saved).created_at, (saved).schema_version, (wanted).attempt, (wanted).schema_version
+            ),
+            hint = 'Steps are saved once. A resumed run goes on from load_checkpoint, with the step after that.',
+            schema = 'durable',
+            table = 'checkpoints',
+            column = case when (saved).schema_version <> (wanted).schema_version then 'schema_version' else 'state' end,
+            constraint = 'checkpoints_pkey';
+    end if;
+    raise exception using
+        errcode = '55W10',
+        message = format('step %s of run %s can''t be saved', (wanted).step, (wanted).run_uid),
+        detail = case
+            when refuse_checkpoint.last_step is null then 'nothing is saved yet'
+            else format('the last saved step is %s', refuse_checkpoint.last_step)
+        end,
+        hint = 'The first step is 0 or 1, each further one is one more than the last.',
+        schema = 'durable',
+        table = 'checkpoints',
+        column = 'step',
+        constraint = 'checkpoints_steps_have_no_gap';
+end
+$$;
+
+comment on function durable.refuse_checkpoint(durable.checkpoints, durable.checkpoints, integer) is 'Raises 23W11 or 55W10.';
+
+revoke all on function durable.refuse_checkpoint(durable.checkpoints, durable.checkpoints, integer) from public;
+--! sql/checkpoints/write_checkpoint.sql
+-- Saves the state of a run after a step, for an attempt whose lock on the run is taken. A repeat with equal content is
+-- harmless; other content for a saved step, and a step after a gap, are refused.
+set local role durable_engine;
+
+create or replace function durable.write_checkpoint(run durable.runs, step integer, state jsonb, schema_version integer)
+returns durable.checkpoint_row
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+declare
+    v_wanted durable.checkpoints;
+    v_saved durable.checkpoints;
+    v_last integer;
+begin
+    v_wanted.tenant_id := (run).tenant_id;
+    v_wanted.run_uid := (run).run_uid;
+    v_wanted.step := durable.check_place(write_checkpoint.step, 'step');
+    v_wanted.user_id := (run).user_id;
+    v_wanted.attempt := (run).attempt;
+    v_wanted.schema_version := durable.check_place(write_checkpoint.schema_version, 'schema_version');
+    v_wanted.state := write_checkpoint.state;
+    v_wanted.digest := sha256(convert_to(v_wanted.state::text, 'UTF8'));
+
+    select max(k.step) into v_last
+    from durable.checkpoints as k
+    where k.tenant_id = v_wanted.tenant_id and k.run_uid = v_wanted.run_uid;
+    if v_wanted.step <= v_last then
+        select k.* into v_saved
+        from durable.checkpoints as k
+        where k.tenant_id = v_wanted.tenant_id and k.run_uid = v_wanted.run_uid and k.step = v_wanted.step;
+        if v_saved.state = v_wanted.state and v_saved.schema_version = v_wanted.schema_version then
+            return durable.checkpoint_as_row(v_saved, 'already_saved');
+        end if;
+    end if;
+    if v_wanted.step <= v_last or v_wanted.step > coalesce(v_last, 0) + 1 then
+        perform durable.refuse_checkpoint(v_wanted, v_saved, v_last);
+    end if;
+
+    insert into durable.checkpoints as k (
+        tenant_id, run_uid, step, previous_step, user_id, attempt, schema_version, event_seq, state, digest
+    )
+    select
+        v_wanted.tenant_id, v_wanted.run_uid, v_wanted.step, v_last, v_wanted.user_id, v_wanted.attempt,
+        v_wanted.schema_version, s.last_seq, v_wanted.state, v_wanted.digest
+    from durable.sessions as s
+    where s.tenant_id = (run).tenant_id and s.session_uid = (run).session_uid
+    returning k.* into strict v_saved;
+    return durable.checkpoint_as_row(v_saved, 'saved');
+end
+$$;
+
+comment on function durable.write_checkpoint(durable.runs, integer, jsonb, integer) is
+'The checkpoint; saved, or already_saved for an equal repeat. Raises 22W03, 23W11, 55W10.';
+
+revoke all on function durable.write_checkpoint(durable.runs, integer, jsonb, integer) from public;
+--! sql/checkpoints/save_checkpoint.sql
+-- Saves the state of a run after a step, as the attempt that holds it. For the app. Locks session and run.
+set local role durable_engine;
+
+create or replace function durable.save_checkpoint(
+    me text default null,
+    run_uid uuid default null,
+    attempt integer default null,
+    step integer default null,
+    state json default null,
+    schema_version integer default 1
+)
+returns durable.checkpoint_row
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_state constant jsonb := coalesce(durable.escape_json(save_checkpoint.state, 'state'), 'null');
+begin
+    if save_checkpoint.me is not null then
+        perform durable.check_me(save_checkpoint.me);
+    end if;
+    perform durable.check_isolation('save_checkpoint');
+    return durable.write_checkpoint(
+        durable.lock_attempt(save_checkpoint.run_uid, save_checkpoint.attempt),
+        save_checkpoint.step, v_state, save_checkpoint.schema_version
+    );
+end
+$$;
+
+comment on function durable.save_checkpoint(text, uuid, integer, integer, json, integer) is
+'Saves the state after a step (from 0 or 1, one by one); outcome saved, or already_saved for an equal repeat. Raises 22W02, 22W03, 23W11 (another state is saved for the step), 42W01, 42W02, 42W05, 55W03, 55W04, 55W05, 55W10 (a gap).';
+
+revoke all on function durable.save_checkpoint(text, uuid, integer, integer, json, integer) from public;
+grant execute on function durable.save_checkpoint(text, uuid, integer, integer, json, integer) to durable_app;
+--! sql/checkpoints/load_checkpoint.sql
+-- The newest checkpoint of a run, or no row. For the app and operators, under their own row policies.
+set local role durable_owner;
+
+create or replace function durable.load_checkpoint(me text default null, run_uid uuid default null)
+returns setof durable.checkpoint_row
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+declare
+    v_run durable.runs;
+begin
+    if load_checkpoint.me is not null then
+        perform durable.check_me(load_checkpoint.me);
+    end if;
+    v_run := durable.find_run(load_checkpoint.run_uid);
+    return query
+    select l.*
+    from durable.checkpoints as k
+    cross join lateral durable.checkpoint_as_row(k, 'loaded') as l
+    where k.tenant_id = v_run.tenant_id and k.run_uid = v_run.run_uid
+    order by k.step desc
+    limit 1;
+end
+$$;
+
+comment on function durable.load_checkpoint(text, uuid) is
+'The checkpoint of the last saved step, outcome loaded; no row when none is saved. Raises 22W03, 42W01, 42W02, 42W05.';
+
+revoke all on function durable.load_checkpoint(text, uuid) from public;
+grant execute on function durable.load_checkpoint(text, uuid) to durable_app, durable_operator;
+--! sql/checkpoints/is_item_value.sql
+-- Says whether a value may stand under a key of record_step's items. null stands for a key that is left out. What only
+-- the parser of a type can tell (a time) is tried.
+set local role durable_owner;
+
+create or replace function durable.is_item_value(key text, value jsonb)
+returns boolean
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_text constant text := is_item_value.value #>> '{}';
+begin
+    if jsonb_typeof(is_item_value.value) = 'null' or is_item_value.key in ('content', 'result', 'error') then
+        return true;
+    end if;
+    case
+        when is_item_value.key in ('metadata', 'state_delta') then
+            return jsonb_typeof(is_item_value.value) = 'object';
+        when is_item_value.key = 'repeatable' then
+            return jsonb_typeof(is_item_value.value) = 'boolean';
+        when is_item_value.key = 'extra_tool_calls' then
+            return jsonb_typeof(is_item_value.value) = 'array' and strpos(v_text, chr(65534)) = 0
+                and not exists (
+                    select from jsonb_array_elements(is_item_value.value) as t where jsonb_typeof(t.value) <> 'string'
+                );
+        when jsonb_typeof(is_item_value.value) <> 'string' or strpos(v_text, chr(65534)) > 0 then
+            return false;
+        when is_item_value.key = 'effect_uid' then
+            perform v_text::uuid;
+        when is_item_value.key = 'occurred_at' then
+            perform v_text::timestamptz;
+        else
+            return true;
+    end case;
+    return true;
+exception
+    when data_exception then
+        return false;
+end
+$$;
+
+comment on function durable.is_item_value(text, jsonb) is 'True for a value of the type that the parameter of this name has, and for null.';
+
+revoke all on function durable.is_item_value(text, jsonb) from public;
+grant execute on function durable.is_item_value(text, jsonb) to durable_engine;
+--! sql/checkpoints/check_items.sql
+-- A list of objects as one argument of record_step, in its stored form: known keys only, so that nothing a caller says
+-- is lost in silence, each of the type that its parameter has.
+set local role durable_owner;
+
+create or replace function durable.check_items(items jsonb, field text, keys text[])
+returns void
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_item jsonb;
+    v_place integer := 0;
+    v_member record;
+    v_problem text;
+begin
+    if jsonb_typeof(check_items.items) <> 'array' then
+        v_problem := format('%s is a JSON %s, it has to be an array', check_items.field, jsonb_typeof(check_items.items));
+    else
+        for v_item in select i.value from jsonb_array_elements(check_items.items) as i loop
+            if jsonb_typeof(v_item) <> 'object' then
+                v_problem := format(
+                    '%s[%s] is a JSON %s, it has to be an object', check_items.field, v_place, jsonb_typeof(v_item)
+                );
+                exit;
+            end if;
+            for v_member in select m.key, m.value from jsonb_each(v_item) as m loop
+                v_problem := case
+                    when v_member.key <> all (check_items.keys)
+                        then format('%s[%s] has an unknown key: %s', check_items.field, v_place, left(v_member.key, 200))
+                    when durable.is_item_value(v_member.key, v_member.value) is not true
+                        then format('%s[%s].%s is not what it has to be', check_items.field, v_place, v_member.key)
+                end;
+                exit when v_problem is not null;
+            end loop;
+            exit when v_problem is not null;
+            v_place := v_place + 1;
+        end loop;
+    end if;
+    if v_problem is not null then
+        raise exception using
+            errcode = '22W03',
+            message = v_problem,
+            detail = format('The keys are %s, of the types that the parameters of these names have.', array_to_string(check_items.keys, ', ')),
+            hint = 'Names are texts without NUL, effect_uid a uuid, occurred_at a time with its zone, repeatable true or false, extra_tool_calls an array of texts.',
+            schema = 'durable',
+            column = check_items.field;
+    end if;
+end
+$$;
+
+comment on function durable.check_items(jsonb, text, text[]) is
+'Raises 22W03 unless it is an array of objects with these keys, and values of their types.';
+
+revoke all on function durable.check_items(jsonb, text, text[]) from public;
+grant execute on function durable.check_items(jsonb, text, text[]) to durable_engine;
+--! sql/checkpoints/append_item.sql
+-- One event of record_step, with the run's invocation and attempt. A key that is null is a key left out.
+set local role durable_engine;
+
+create or replace function durable.append_item(run durable.runs, event jsonb)
+returns integer
+language sql volatile
+begin atomic
+    select a.seq
+    from durable.append_event(
+        session_uid => (run).session_uid,
+        author => append_item.event ->> 'author',
+        content => durable.unescape_json(nullif(append_item.event -> 'content', 'null')),
+        invocation_id => (run).invocation_id,
+        event_id => append_item.event ->> 'event_id',
+        metadata => durable.unescape_json(nullif(append_item.event -> 'metadata', 'null')),
+        state_delta => durable.unescape_json(nullif(append_item.event -> 'state_delta', 'null')),
+        occurred_at => (append_item.event ->> 'occurred_at')::timestamptz,
+        repeatable => (append_item.event ->> 'repeatable')::boolean,
+        extra_tool_calls => case
+            when jsonb_typeof(append_item.event -> 'extra_tool_calls') = 'array'
+                then array(select jsonb_array_elements_text(append_item.event -> 'extra_tool_calls'))
+        end,
+        attempt => (run).attempt
+    ) as a;
+end;
+
+comment on function durable.append_item(durable.runs, jsonb) is 'The seq of the event; see append_event for what it refuses.';
+
+revoke all on function durable.append_item(durable.runs, jsonb) from public;
+--! sql/checkpoints/finish_item.sql
+-- One finished effect of record_step, by the run's attempt.
+set local role durable_engine;
+
+create or replace function durable.finish_item(run durable.runs, effect jsonb)
+returns text
+language sql volatile
+begin atomic
+    select f.outcome
+    from durable.finish_effect(
+        effect_uid => (finish_item.effect ->> 'effect_uid')::uuid,
+        attempt => (run).attempt,
+        status => finish_item.effect ->> 'status',
+        result => durable.unescape_json(finish_item.effect -> 'result'),
+        error => durable.unescape_json(finish_item.effect -> 'error'),
+        run_uid => (run).run_uid
+    ) as f;
+end;
+
+comment on function durable.finish_item(durable.runs, jsonb) is 'The outcome of finish_effect; see there for what it refuses.';
+
+revoke all on function durable.finish_item(durable.runs, jsonb) from public;
+--! sql/checkpoints/record_step.sql
+-- Records a step of a run as one: its events, the effects that have ended, and the state to go on from, all or none.
+-- For the app, as the attempt that holds the run. One transaction and one round trip. Locks session, run, effects.
+set local role durable_engine;
+
+create or replace function durable.record_step(
+    me text default null,
+    run_uid uuid default null,
+    attempt integer default null,
+    step integer default null,
+    events json default null,
+    finished json default null,
+    state json default null,
+    schema_version integer default 1
+)
+returns durable.recorded_step
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+declare
+    v_state constant jsonb := durable.escape_json(record_step.state, 'state');
+    v_events constant jsonb := coalesce(durable.escape_json(record_step.events, 'events'), '[]');
+    v_finished constant jsonb := coalesce(durable.escape_json(record_step.finished, 'finished'), '[]');
+    v_run durable.runs;
+    v_item jsonb;
+    v_seqs integer[] := '{}';
+    v_last_seq integer;
+    v_outcome text := 'recorded';
+begin
+    if record_step.me is not null then
+        perform durable.check_me(record_step.me);
+    end if;
+    perform durable.check_isolation('record_step');
+    perform durable.check_place(record_step.step, 'step');
+    perform durable.check_items(v_events, 'events', array[
+        'author', 'content', 'event_id', 'metadata', 'state_delta', 'occurred_at', 'repeatable', 'extra_tool_calls'
+    ]);
+    perform durable.check_items(v_finished, 'finished', array['effect_uid', 'status', 'result', 'error']);
+
+    select r.* into v_run from durable.runs as r where r.run_uid = record_step.run_uid;
+    if not found then
+        perform durable.refuse_run(record_step.run_uid);
+    end if;
+    perform durable.lock_session(v_run.session_uid);
+    v_run := durable.lock_attempt(v_run.run_uid, record_step.attempt);
+
+    for v_item in select i.value from jsonb_array_elements(v_events) as i loop
+        v_seqs := v_seqs || durable.append_item(v_run, v_item);
+    end loop;
+    for v_item in select i.value from jsonb_array_elements(v_finished) as i loop
+        perform durable.finish_item(v_run, v_item);
+    end loop;
+    if v_state is not null then
+        v_outcome := (durable.write_checkpoint(v_run, record_step.step, v_state, record_step.schema_version)).outcome;
+    end if;
+    select s.last_seq into v_last_seq
+    from durable.sessions as s
+    where s.tenant_id = v_run.tenant_id and s.session_uid = v_run.session_uid;
+    return (v_run.run_uid, record_step.step, v_last_seq, v_seqs, v_outcome)::durable.recorded_step;
+end
+$$;
+
+comment on function durable.record_step(text, uuid, integer, integer, json, json, json, integer) is
+'Appends events (objects with the parameters of append_event, event_id among them, or a repeat adds them again), finishes effects (objects with effect_uid, status, result, error) and saves the state of a step, all or none; outcome saved, already_saved, or recorded without a state. Raises what append_event, finish_effect and save_checkpoint raise: 22W01, 22W02, 22W03, 22W04, 23W02, 23W05, 23W06, 23W11, 42W01, 42W02, 42W04, 42W05, 42W07, 55W01, 55W03, 55W04, 55W05, 55W08, 55W10.';
+
+revoke all on function durable.record_step(text, uuid, integer, integer, json, json, json, integer) from public;
+grant execute on function durable.record_step(text, uuid, integer, integer, json, json, json, integer) to durable_app;
+--! sql/replay/tool_row.sql
+-- What list_tools, declare_tools and set_tool return.
+set local role durable_owner;
+
+create type durable.tool_row as (
+    app_name durable.identifier,
+    tool durable.identifier,
+    replay_class text,
+    updated_at timestamptz,
+    outcome text
+);
+
+comment on type durable.tool_row is
+'A tool as callers see it. outcome of declare_tools and set_tool: written, unchanged; of declare_tools also kept (what is stored is stricter than what was declared).';
+
+grant usage on type durable.tool_row to durable_steward;
+--! sql/replay/strictness.sql
+-- The order of the replay classes: of two opinions on a tool the stricter counts.
+set local role durable_owner;
+
+create or replace function durable.strictness(replay_class text)
+returns integer
+language sql immutable parallel safe
+return case strictness.replay_class when 'read_only' then 1 when 'keyed' then 2 when 'effect' then 3 end;
+
+comment on function durable.strictness(text) is '1 for read_only, 2 for keyed, 3 for effect; NULL for anything else.';
+
+revoke all on function durable.strictness(text) from public;
+grant execute on function durable.strictness(text) to durable_steward;
+--! sql/replay/check_tool.sql
+-- A tool as an operator names it: app, name and class.
+set local role durable_owner;
+
+create or replace function durable.check_tool(app_name text, tool text, replay_class text)
+returns void
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+    if durable.is_identifier(check_tool.app_name) is not true then
+        perform durable.refuse_identifier('app_name', check_tool.app_name);
+    end if;
+    if durable.is_identifier(check_tool.tool) is not true then
+        perform durable.refuse_identifier('tool', check_tool.tool);
+    end if;
+    perform durable.check_key_size('tenant_id, app_name and tool', durable.current_tenant(), check_tool.app_name, check_tool.tool);
+    if durable.strictness(check_tool.replay_class) is null then
+        raise exception using
+            errcode = '22W03',
+            message = format(
+                'replay_class is %s, which is none, for tool %L',
+                coalesce(quote_literal(check_tool.replay_class), 'NULL'), check_tool.tool
+            ),
+            hint = 'A tool is read_only (it changes nothing), keyed (a repeat is harmless by itself) or effect.',
+            schema = 'durable',
+            column = 'replay_class';
+    end if;
+end
+$$;
+
+comment on function durable.check_tool(text, text, text) is 'Raises 22W01 or 22W03, naming the argument.';
+
+revoke all on function durable.check_tool(text, text, text) from public;
+grant execute on function durable.check_tool(text, text, text) to durable_steward;
+--! sql/replay/write_tool.sql
+-- Writes the class of a tool, with an audit row, if it differs from what is stored.
+set local role durable_steward;
+
+create or replace function durable.write_tool(
+    app_name text, tool text, replay_class text, stricter_wins boolean, reason text
+)
+returns durable.tool_row
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+declare
+    v_stored durable.tools;
+    v_outcome text;
+begin
+    perform durable.check_tool(write_tool.app_name, write_tool.tool, write_tool.replay_class);
+    insert into durable.tools as t (tenant_id, app_name, tool, replay_class)
+    values (durable.current_tenant(), write_tool.app_name, write_tool.tool, write_tool.replay_class)
+    on conflict do nothing
+    returning t.* into v_stored;
+    if found then
+        v_outcome := 'written';
+    else
+        select t.* into strict v_stored
+        from durable.tools as t
+        where t.tenant_id = durable.current_tenant() and t.app_name = write_tool.app_name and t.tool = write_tool.tool
+        for no key update;
+        v_outcome := case
+            when v_stored.replay_class = write_tool.replay_class then 'unchanged'
+            when write_tool.stricter_wins
+                and durable.strictness(v_stored.replay_class) > durable.strictness(write_tool.replay_class) then 'kept'
+            else 'written'
+        end;
+    end if;
+    if v_outcome = 'written' then
+        insert into durable.audit_log (tenant_id, acted_by, action, subject_kind, reason, detail)
+        values (
+            durable.current_tenant(), durable.current_user_id(), 'write_tool', 'tool', write_tool.reason,
+            jsonb_build_object(
+                'app_name', write_tool.app_name, 'tool', write_tool.tool, 'replay_class', write_tool.replay_class,
+                'before', nullif(v_stored.replay_class, write_tool.replay_class)
+            )
+        );
+        update durable.tools as t
+        set replay_class = write_tool.replay_class, updated_at = clock_timestamp()
+        where t.tenant_id = v_stored.tenant_id and t.app_name = v_stored.app_name and t.tool = v_stored.tool
+        returning t.* into strict v_stored;
+    end if;
+    return (v_stored.app_name, v_stored.tool, v_stored.replay_class, v_stored.updated_at, v_outcome)::durable.tool_row;
+end
+$$;
+
+comment on function durable.write_tool(text, text, text, boolean, text) is
+'The tool; written, unchanged, or kept because the stored class is stricter. Raises 22W01, 22W03.';
+
+revoke all on function durable.write_tool(text, text, text, boolean, text) from public;
+--! sql/replay/declare_tools.sql
+-- Stores what a program declares of its tools, all or none. For operators. Where a stored class is stricter it stays: a
+-- deployment can't loosen what somebody has tightened; set_tool can.
+set local role durable_steward;
+
+create or replace function durable.declare_tools(
+    me text default null, app_name text default null, tools json default null
+)
+returns setof durable.tool_row
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_declared constant jsonb := durable.escape_object(declare_tools.tools, 'tools');
+    v_tool record;
+begin
+    if declare_tools.me is not null then
+        perform durable.check_me(declare_tools.me);
+    end if;
+    if durable.is_identifier(declare_tools.app_name) is not true then
+        perform durable.refuse_identifier('app_name', declare_tools.app_name);
+    end if;
+    if v_declared is null then
+        raise exception using
+            errcode = '22W03',
+            message = 'tools is missing',
+            hint = 'Pass {"tool": "read_only" | "keyed" | "effect", ...}.',
+            schema = 'durable',
+            column = 'tools';
+    end if;
+    -- In one order, so that two deployments at once wait for each other.
+    for v_tool in
+        select t.key as tool, t.value #>> '{}' as replay_class
+        from jsonb_each(v_declared) as t
+        order by t.key collate "C"
+    loop
+        return next durable.write_tool(
+            declare_tools.app_name, durable.plain_text(v_tool.tool, 'tool'), v_tool.replay_class, true, 'declared by the program'
+        );
+    end loop;
+end
+$$;
+
+comment on function durable.declare_tools(text, text, json) is
+'Stores {"tool": "read_only" | "keyed" | "effect", ...} of an app; one row a tool with outcome written, unchanged or kept (what is stored is stricter). Leaves audit rows. Raises 22W01, 22W02, 22W03, 42W01, 42W02.';
+
+revoke all on function durable.declare_tools(text, text, json) from public;
+grant execute on function durable.declare_tools(text, text, json) to durable_operator;
+--! sql/replay/set_tool.sql
+-- Sets the replay class of a tool, looser ones included. For operators, with a reason.
+set local role durable_steward;
+
+create or replace function durable.set_tool(
+    me text default null,
+    app_name text default null,
+    tool text default null,
+    replay_class text default null,
+    reason text default null
+)
+returns durable.tool_row
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+    if set_tool.me is not null then
+        perform durable.check_me(set_tool.me);
+    end if;
+    return durable.write_tool(
+        set_tool.app_name, set_tool.tool, set_tool.replay_class, false, durable.check_reason(set_tool.reason)
+    );
+end
+$$;
+
+comment on function durable.set_tool(text, text, text, text, text) is
+'Stores the class of one tool whatever was stored before; outcome written or unchanged. Leaves an audit row. Raises 22W01, 22W03, 42W01, 42W02.';
+
+revoke all on function durable.set_tool(text, text, text, text, text) from public;
+grant execute on function durable.set_tool(text, text, text, text, text) to durable_operator;
+--! sql/replay/list_tools.sql
+-- What is known of the tools of the caller's tenant, of one app or of all. For the app and operators.
+set local role durable_owner;
+
+create or replace function durable.list_tools(me text default null, app_name text default null)
+returns setof durable.tool_row
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+    if list_tools.me is not null then
+        perform durable.check_me(list_tools.me);
+    end if;
+    return query
+    select t.app_name, t.tool, t.replay_class, t.updated_at, 'stored'
+    from durable.tools as t
+    where t.tenant_id = durable.current_tenant() and (list_tools.app_name is null or t.app_name = list_tools.app_name)
+    order by t.app_name, t.tool;
+end
+$$;
+
+comment on function durable.list_tools(text, text) is
+'The stored tools, outcome stored; a tool that is not among them counts as effect. Raises 42W01, 42W02.';
+
+revoke all on function durable.list_tools(text, text) from public;
+grant execute on function durable.list_tools(text, text) to durable_app, durable_operator;
+--! sql/replay/blocking_tools.sql
+-- The tools that stand against doing a run's work again, by name, sorted. Calls are matched to effects one by one
+-- within each attempt: a call in the log counts as harmless only if the same attempt asked the ledger for an effect of
+-- that tool that is safe to ask for again (its key is an intent, or it certainly failed). Tools of class read_only or
+-- keyed never block, unless one of their effects is unverified.
+set local role durable_owner;
+
+create or replace function durable.blocking_tools(run durable.runs)
+returns text[]
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_session durable.sessions;
+    v_tools text[];
+begin
+    select s.* into v_session
+    from durable.sessions as s
+    where s.tenant_id = run.tenant_id and s.session_uid = run.session_uid;
+
+    with logged as (
+        select e.attempt, tool.name, count(*) as calls
+        from durable.events as e
+        cross join lateral (select unnest(e.tool_calls) union all select unnest(e.extra_tool_calls)) as tool (name)
+        where e.tenant_id = run.tenant_id
+            and e.session_uid = run.session_uid
+            and e.invocation_id = run.invocation_id
+            and (e.generation = run.generation or (v_session.rewinds > 0 and not durable.is_rewound(v_session, e.seq)))
+        group by e.attempt, tool.name
+    ),
+    asked as (
+        select
+            c.attempt,
+            e.tool as name,
+            -- Tries of one key are one call.
+            count(distinct coalesce(
+                e.scope || ' ' || e.intent, concat_ws(' ', 'run', e.step, e.ordinal, encode(e.args_digest, 'hex'))
+            )) filter (
+                where e.scope <> 'run' or e.status = 'failed'
+            ) as safe,
+            count(*) filter (where e.scope = 'run' and e.status <> 'failed') as unsafe
+        from durable.effect_calls as c
+        inner join durable.effects as e on e.tenant_id = c.tenant_id and e.effect_uid = c.effect_uid
+        where c.tenant_id = run.tenant_id and c.run_uid = run.run_uid
+        group by c.attempt, e.tool
+    ),
+    blocking as (
+        select l.name
+        from logged as l
+        left join asked as a on a.attempt = l.attempt and a.name = l.name
+        where l.calls > coalesce(a.safe, 0)
+        union
+        select a.name from asked as a where a.unsafe > 0
+        union
+        -- Named at settlement, and recorded nowhere.
+        select named.name
+        from unnest(run.tools_executed) as named (name)
+        where not exists (select from logged as l where l.name = named.name)
+            and not exists (select from asked as a where a.name = named.name)
+    )
+    select coalesce(array_agg(b.name order by b.name collate "C"), '{}') into v_tools
+    from blocking as b
+    where not exists (
+        select
+        from durable.tools as t
+        where t.tenant_id = run.tenant_id
+            and t.app_name = v_session.app_name
+            and t.tool = b.name
+            and t.replay_class in ('read_only', 'keyed')
+    );
+    return v_tools;
+end
+$$;
+
+comment on function durable.blocking_tools(durable.runs) is
+'The tools of a run whose calls are not known to be harmless to repeat; {} when there is none. See unverified_tools for the rest.';
+
+revoke all on function durable.blocking_tools(durable.runs) from public;
+grant execute on function durable.blocking_tools(durable.runs) to durable_app, durable_operator, durable_auditor;
+--! sql/replay/unverified_tools.sql
+-- The tools of a run with an effect of which nobody knows, now, whether it happened: begun or unverified. Those block
+-- every verdict, whatever their class and key.
+set local role durable_owner;
+
+create or replace function durable.unverified_tools(run durable.runs)
+returns text[]
+language sql stable
+return coalesce(
+    (
+        select array_agg(distinct e.tool::text collate "C" order by e.tool::text collate "C")
+        from durable.effect_calls as c
+        inner join durable.effects as e on c.tenant_id = e.tenant_id and c.effect_uid = e.effect_uid
+        where c.tenant_id = (run).tenant_id and c.run_uid = (run).run_uid and e.status in ('begun', 'unverified')
+    ),
+    '{}'
+);
+
+comment on function durable.unverified_tools(durable.runs) is
+'The distinct tools of effects that a run asked for and that are begun or unverified; {} when there is none.';
+
+revoke all on function durable.unverified_tools(durable.runs) from public;
+grant execute on function durable.unverified_tools(durable.runs) to durable_app, durable_operator, durable_auditor;
+--! sql/replay/retry_verdict.sql
 -- May a failed attempt at this turn be sent again automatically (rate limit, empty answer)? Read from the record, not
--- from the exception: only while no tool call is recorded. Advice as of now; for the app, operators and auditors.
+-- from the exception: only while no tool call is recorded that a repeat could do twice. Advice as of now; for the app,
+-- operators and auditors.
 set local role durable_owner;
 
 create or replace function durable.retry_verdict(
@@ -3498,30 +6557,43 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_run durable.runs;
+    v_recorded text[];
+    v_unverified text[];
+    v_blocking text[];
 begin
     if retry_verdict.me is not null then
         perform durable.check_me(retry_verdict.me);
     end if;
     perform durable.check_isolation('retry_verdict');
     v_run := durable.find_run(retry_verdict.run_uid);
-    tools := coalesce(durable.recorded_tools(v_run), '{}');
+    v_recorded := coalesce(durable.recorded_tools(v_run), '{}');
+    v_unverified := durable.unverified_tools(v_run);
+    v_blocking := durable.blocking_tools(v_run);
     reason := case
         when v_run.settled_at is not null then 'settled'
-        when cardinality(tools) > 0 then 'tools_recorded'
+        when cardinality(v_unverified) > 0 then 'unverified'
+        when cardinality(v_blocking) > 0 then 'tools_recorded'
+        when cardinality(v_recorded) > 0 then 'nothing_repeats'
         else 'no_tool_recorded'
     end;
-    allowed := reason = 'no_tool_recorded';
+    tools := case reason
+        when 'unverified' then v_unverified
+        when 'tools_recorded' then v_blocking
+        when 'nothing_repeats' then '{}'
+        else v_recorded
+    end;
+    allowed := reason in ('no_tool_recorded', 'nothing_repeats');
 end
 $$;
 
 comment on function durable.retry_verdict(text, uuid) is
-'allowed, reason (no_tool_recorded; or settled, tools_recorded) and the tools that are recorded, by name. Raises 22W03, 42W01, 42W02, 42W05, 55W05.';
+'allowed, reason (no_tool_recorded, nothing_repeats; or settled, unverified, tools_recorded) and the tools that block, by name. Raises 22W03, 42W01, 42W02, 42W05, 55W05.';
 
 revoke all on function durable.retry_verdict(text, uuid) from public;
 grant execute on function durable.retry_verdict(text, uuid) to durable_app, durable_operator, durable_auditor;
---! sql/runs/replay_verdict.sql
--- May a new run be started from this settled run's input? Only when it is known that nothing would happen twice. Knows
--- the event log and the run: every recorded tool counts as one with an effect. For the app, operators and auditors.
+--! sql/replay/replay_verdict.sql
+-- May a new run be started from this settled run's input? Only when it is known that nothing would happen twice: by the
+-- log, the ledger and the classes of tools. Advice as of now; for the app, operators and auditors.
 set local role durable_owner;
 
 create or replace function durable.replay_verdict(
@@ -3537,6 +6609,8 @@ as $$
 declare
     v_run durable.runs;
     v_recorded text[];
+    v_unverified text[];
+    v_blocking text[];
 begin
     if replay_verdict.me is not null then
         perform durable.check_me(replay_verdict.me);
@@ -3544,21 +6618,30 @@ begin
     perform durable.check_isolation('replay_verdict');
     v_run := durable.find_run(replay_verdict.run_uid);
     v_recorded := durable.recorded_tools(v_run);
-    tools := coalesce(v_run.tools_executed, v_recorded, '{}');
+    v_unverified := durable.unverified_tools(v_run);
+    v_blocking := durable.blocking_tools(v_run);
     reason := case
         when v_run.settled_at is null then 'not_settled'
         when v_run.status = 'succeeded' then 'succeeded'
+        when cardinality(v_unverified) > 0 then 'unverified'
         -- Nobody's word counts without a history: nothing is recorded, or it is gone.
         when v_run.tools_executed is null or v_recorded is null then 'unknown'
-        when cardinality(v_run.tools_executed) > 0 then 'tools_executed'
+        when cardinality(v_blocking) > 0 then 'tools_executed'
+        when cardinality(v_run.tools_executed) > 0 then 'nothing_repeats'
         else 'nothing_executed'
     end;
-    allowed := reason = 'nothing_executed';
+    tools := case reason
+        when 'unverified' then v_unverified
+        when 'tools_executed' then v_blocking
+        when 'nothing_repeats' then '{}'
+        else coalesce(v_run.tools_executed, v_recorded, '{}')
+    end;
+    allowed := reason in ('nothing_executed', 'nothing_repeats');
 end
 $$;
 
 comment on function durable.replay_verdict(text, uuid) is
-'allowed, reason (nothing_executed; or not_settled, succeeded, unknown, tools_executed) and the tools that block, by name. Raises 22W03, 42W01, 42W02, 42W05, 55W05.';
+'allowed, reason (nothing_executed, nothing_repeats; or not_settled, succeeded, unverified, unknown, tools_executed) and the tools that block, by name. Raises 22W03, 42W01, 42W02, 42W05, 55W05.';
 
 revoke all on function durable.replay_verdict(text, uuid) from public;
 grant execute on function durable.replay_verdict(text, uuid) to durable_app, durable_operator, durable_auditor;
@@ -3621,10 +6704,10 @@ using (tenant_id = durable.refuse_owner());
 create policy select_own on durable.sessions for select to durable_app, durable_engine
 using (tenant_id = durable.current_tenant() and user_id = durable.current_user_id());
 
-create policy select_tenant on durable.sessions for select to durable_operator
+create policy select_tenant on durable.sessions for select to durable_operator, durable_steward
 using (tenant_id = durable.current_tenant());
 
-create policy select_all on durable.sessions for select to durable_auditor
+create policy select_all on durable.sessions for select to durable_auditor, durable_janitor
 using (true);
 
 create policy insert_own on durable.sessions for insert to durable_engine
@@ -3632,6 +6715,9 @@ with check (tenant_id = durable.current_tenant() and user_id = durable.current_u
 
 create policy update_own on durable.sessions for update to durable_engine
 using (tenant_id = durable.current_tenant() and user_id = durable.current_user_id());
+
+create policy update_tenant on durable.sessions for update to durable_steward
+using (tenant_id = durable.current_tenant());
 --! sql/sessions/events_policies.sql
 -- Who sees and writes which events. No UPDATE and no DELETE for anybody; no INSERT for a front role.
 set local role durable_owner;
@@ -3645,7 +6731,7 @@ using (tenant_id = durable.refuse_owner());
 create policy select_own on durable.events for select to durable_app, durable_engine
 using (tenant_id = durable.current_tenant() and user_id = durable.current_user_id());
 
-create policy select_tenant on durable.events for select to durable_operator
+create policy select_tenant on durable.events for select to durable_operator, durable_steward
 using (tenant_id = durable.current_tenant());
 
 create policy select_all on durable.events for select to durable_auditor
@@ -3666,10 +6752,10 @@ using (tenant_id = durable.refuse_owner());
 create policy select_own on durable.runs for select to durable_app, durable_engine
 using (tenant_id = durable.current_tenant() and user_id = durable.current_user_id());
 
-create policy select_tenant on durable.runs for select to durable_operator
+create policy select_tenant on durable.runs for select to durable_operator, durable_steward
 using (tenant_id = durable.current_tenant());
 
-create policy select_all on durable.runs for select to durable_auditor
+create policy select_all on durable.runs for select to durable_auditor, durable_janitor
 using (true);
 
 create policy insert_own on durable.runs for insert to durable_engine
@@ -3677,6 +6763,106 @@ with check (tenant_id = durable.current_tenant() and user_id = durable.current_u
 
 create policy update_own on durable.runs for update to durable_engine
 using (tenant_id = durable.current_tenant() and user_id = durable.current_user_id());
+
+create policy update_tenant on durable.runs for update to durable_steward
+using (tenant_id = durable.current_tenant());
+
+create policy update_all on durable.runs for update to durable_janitor
+using (true);
+--! sql/effects/effects_policies.sql
+-- Who sees and writes which effects. An effect of the scope tenant is meant for all users of the tenant: they see it,
+-- and a run of theirs may begin it again. No DELETE for anybody; no INSERT or UPDATE for a front role.
+set local role durable_owner;
+
+alter table durable.effects enable row level security;
+alter table durable.effects force row level security;
+
+create policy refuse_owner on durable.effects for all to durable_owner
+using (tenant_id = durable.refuse_owner());
+
+create policy select_own on durable.effects for select to durable_app, durable_engine
+using (tenant_id = durable.current_tenant() and (user_id = durable.current_user_id() or scope = 'tenant'));
+
+create policy select_tenant on durable.effects for select to durable_operator, durable_steward
+using (tenant_id = durable.current_tenant());
+
+create policy select_all on durable.effects for select to durable_auditor, durable_janitor
+using (true);
+
+create policy insert_own on durable.effects for insert to durable_engine
+with check (tenant_id = durable.current_tenant() and user_id = durable.current_user_id());
+
+create policy update_own on durable.effects for update to durable_engine
+using (tenant_id = durable.current_tenant() and (user_id = durable.current_user_id() or scope = 'tenant'));
+
+create policy update_tenant on durable.effects for update to durable_steward
+using (tenant_id = durable.current_tenant());
+
+create policy update_all on durable.effects for update to durable_janitor
+using (true);
+--! sql/effects/effect_calls_policies.sql
+-- Who sees and writes which calls of effects. No UPDATE and no DELETE for anybody.
+set local role durable_owner;
+
+alter table durable.effect_calls enable row level security;
+alter table durable.effect_calls force row level security;
+
+create policy refuse_owner on durable.effect_calls for all to durable_owner
+using (tenant_id = durable.refuse_owner());
+
+create policy select_own on durable.effect_calls for select to durable_app, durable_engine
+using (tenant_id = durable.current_tenant() and user_id = durable.current_user_id());
+
+create policy select_tenant on durable.effect_calls for select to durable_operator, durable_steward
+using (tenant_id = durable.current_tenant());
+
+create policy select_all on durable.effect_calls for select to durable_auditor, durable_janitor
+using (true);
+
+create policy insert_own on durable.effect_calls for insert to durable_engine
+with check (tenant_id = durable.current_tenant() and user_id = durable.current_user_id());
+--! sql/checkpoints/checkpoints_policies.sql
+-- Who sees and writes which checkpoints. No UPDATE and no DELETE for anybody; no INSERT for a front role.
+set local role durable_owner;
+
+alter table durable.checkpoints enable row level security;
+alter table durable.checkpoints force row level security;
+
+create policy refuse_owner on durable.checkpoints for all to durable_owner
+using (tenant_id = durable.refuse_owner());
+
+create policy select_own on durable.checkpoints for select to durable_app, durable_engine
+using (tenant_id = durable.current_tenant() and user_id = durable.current_user_id());
+
+create policy select_tenant on durable.checkpoints for select to durable_operator
+using (tenant_id = durable.current_tenant());
+
+create policy select_all on durable.checkpoints for select to durable_auditor
+using (true);
+
+create policy insert_own on durable.checkpoints for insert to durable_engine
+with check (tenant_id = durable.current_tenant() and user_id = durable.current_user_id());
+--! sql/replay/tools_policies.sql
+-- Who sees and writes which tools. No DELETE for anybody; no INSERT or UPDATE for a front role.
+set local role durable_owner;
+
+alter table durable.tools enable row level security;
+alter table durable.tools force row level security;
+
+create policy refuse_owner on durable.tools for all to durable_owner
+using (tenant_id = durable.refuse_owner());
+
+create policy select_tenant on durable.tools for select to durable_app, durable_operator, durable_steward
+using (tenant_id = durable.current_tenant());
+
+create policy select_all on durable.tools for select to durable_auditor
+using (true);
+
+create policy insert_tenant on durable.tools for insert to durable_steward
+with check (tenant_id = durable.current_tenant());
+
+create policy update_tenant on durable.tools for update to durable_steward
+using (tenant_id = durable.current_tenant());
 --! sql/audit/audit_log_policies.sql
 -- Who sees and writes which audit rows. No UPDATE and no DELETE for anybody; no INSERT for a front role.
 set local role durable_owner;
@@ -3695,6 +6881,11 @@ using (true);
 
 create policy insert_tenant on durable.audit_log for insert to durable_steward
 with check (tenant_id = durable.current_tenant() and acted_by = durable.current_user_id());
+
+create policy insert_own_word on durable.audit_log for insert to durable_engine
+with check (
+    tenant_id = durable.current_tenant() and acted_by = durable.current_user_id() and action = 'resolve_effect'
+);
 
 create policy insert_all on durable.audit_log for insert to durable_janitor
 with check (acted_by is null);

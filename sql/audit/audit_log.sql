@@ -1,5 +1,6 @@
--- What operators and maintainers did. Written by the functions they call, through back roles, in the same transaction;
--- who and when are stamped by the database, so nobody can forge or omit a row.
+-- What operators and maintainers did, and what an app resolved on its own word. Written by the functions they call,
+-- through back roles, in the same transaction; who and when are stamped by the database, so nobody can forge or omit a
+-- row.
 set local role durable_owner;
 
 create table durable.audit_log (
@@ -18,7 +19,7 @@ create table durable.audit_log (
 );
 
 comment on table durable.audit_log is
-'Acts of operators and maintainers, one row each, append-only. Operators read their tenant''s, auditors all, the app none.';
+'Acts of operators and maintainers, and effects that an app resolved; one row each, append-only. Operators read their tenant''s, auditors all, the app none.';
 comment on column durable.audit_log.login is 'The login that acted, as the database knows it.';
 comment on column durable.audit_log.acted_by is 'The user_id an operator acted as; NULL for a maintainer, who acts as nobody.';
 
@@ -27,4 +28,4 @@ select durable.protect_append_only('durable.audit_log');
 grant select on durable.audit_log to durable_operator, durable_auditor;
 -- Neither acted_at nor login: their defaults are the stamp.
 grant insert (tenant_id, acted_by, action, subject_kind, subject_uid, reason, detail)
-on durable.audit_log to durable_steward, durable_janitor;
+on durable.audit_log to durable_engine, durable_steward, durable_janitor;

@@ -16,5 +16,10 @@ using (true);
 create policy insert_tenant on durable.audit_log for insert to durable_steward
 with check (tenant_id = durable.current_tenant() and acted_by = durable.current_user_id());
 
+create policy insert_own_word on durable.audit_log for insert to durable_engine
+with check (
+    tenant_id = durable.current_tenant() and acted_by = durable.current_user_id() and action = 'resolve_effect'
+);
+
 create policy insert_all on durable.audit_log for insert to durable_janitor
 with check (acted_by is null);

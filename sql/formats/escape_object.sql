@@ -23,4 +23,4 @@ comment on function durable.escape_object(json, text) is
 'The stored form of a JSON object, NULL for NULL. Raises 22W03 for any other JSON type, 22W02 for what can''t be stored.';
 
 revoke all on function durable.escape_object(json, text) from public;
-grant execute on function durable.escape_object(json, text) to durable_engine;
+grant execute on function durable.escape_object(json, text) to durable_engine, durable_steward;

@@ -38,6 +38,12 @@ begin
     v_text := regexp_replace(
         v_text, v_even || '(0000|[dD][89a-fA-F][0-9a-fA-F]{2})', v_group_1 || v_mark || v_group_2, 'g'
     );
+    -- Either case of the digits is the same half pair.
+    select string_agg(
+        case when p.place = 1 then p.piece else lower(left(p.piece, 4)) || substr(p.piece, 5) end, v_mark order by p.place
+    )
+    into v_text
+    from unnest(string_to_array(v_text, v_mark)) with ordinality as p (piece, place);
     return regexp_replace(
         v_text, chr(1) || '(.{4})(.{4})', v_slash || 'u' || v_group_1 || v_slash || 'u' || v_group_2, 'g'
     );

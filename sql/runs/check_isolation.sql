@@ -23,4 +23,4 @@ comment on function durable.check_isolation(text) is 'Raises 55W05 under REPEATA
 
 revoke all on function durable.check_isolation(text) from public;
 grant execute on function durable.check_isolation(text) to
-durable_app, durable_operator, durable_auditor, durable_engine;
+durable_app, durable_operator, durable_auditor, durable_engine, durable_steward;

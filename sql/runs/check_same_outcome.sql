@@ -1,6 +1,6 @@
 -- A settled run settles again only as it did: an equal repeat is harmless, whatever would change the outcome is
 -- refused, and the loser of a race is told what is stored.
-set local role durable_engine;
+set local role durable_owner;
 
 create or replace function durable.check_same_outcome(run durable.runs, wanted durable.runs)
 returns void
@@ -44,3 +44,4 @@ comment on function durable.check_same_outcome(durable.runs, durable.runs) is
 'Raises 23W02 for another tools_executed and 55W03 for another status, result or error than the settled run has.';
 
 revoke all on function durable.check_same_outcome(durable.runs, durable.runs) from public;
+grant execute on function durable.check_same_outcome(durable.runs, durable.runs) to durable_engine, durable_steward;

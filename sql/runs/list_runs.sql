@@ -14,8 +14,8 @@ begin
     return query
     select
         r.run_uid, r.session_uid, r.user_id, r.invocation_id, r.generation, r.trigger, durable.unescape_json(r.input),
-        r.status, r.attempt, r.tools_executed, durable.unescape_json(r.result), durable.unescape_json(r.error),
-        r.started_at, r.settled_at
+        r.status, r.attempt, r.max_attempts, r.lease_holder, r.lease_expires_at, durable.unescape_json(r.interrupted_with),
+        r.tools_executed, durable.unescape_json(r.result), durable.unescape_json(r.error), r.started_at, r.settled_at
     from durable.runs as r
     where r.tenant_id = durable.current_tenant()
         and (list_runs.session_uid is null or r.session_uid = list_runs.session_uid)

@@ -1,7 +1,7 @@
 -- Takes the locks of a settlement in their order: the session row, by an update that an append under an older snapshot
 -- trips over, then the run row. A settled run never changes and needs no lock. Closed sessions too: a run that was
 -- executing may still say how it ended.
-set local role durable_engine;
+set local role durable_owner;
 
 create or replace function durable.lock_run(run_uid uuid)
 returns durable.runs
@@ -32,3 +32,4 @@ comment on function durable.lock_run(uuid) is
 'The run, its session updated and both rows locked. Raises 42W05 when the policies show none, 22W03 for NULL.';
 
 revoke all on function durable.lock_run(uuid) from public;
+grant execute on function durable.lock_run(uuid) to durable_engine, durable_steward;

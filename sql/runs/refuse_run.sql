@@ -27,4 +27,5 @@ $$;
 comment on function durable.refuse_run(uuid) is 'Raises 42W05, or 22W03 for NULL.';
 
 revoke all on function durable.refuse_run(uuid) from public;
-grant execute on function durable.refuse_run(uuid) to durable_app, durable_operator, durable_auditor, durable_engine;
+grant execute on function durable.refuse_run(uuid) to
+durable_app, durable_operator, durable_auditor, durable_engine, durable_steward;

@@ -1,4 +1,4 @@
--- What start_run and settle_run return.
+-- What the calls that change a run return.
 set local role durable_owner;
 
 create type durable.run_outcome as (
@@ -8,10 +8,11 @@ create type durable.run_outcome as (
     outcome text,
     tools_executed text[],
     result json,
-    error json
+    error json,
+    lease_expires_at timestamptz
 );
 
 comment on type durable.run_outcome is
-'A run after the call. outcome of start_run: started, busy (it is executing already), settled (with its result); of settle_run: settled, already_settled.';
+'A run after the call. outcome of start_run: started, resumed, busy, awaiting (then without attempt: it is not the caller''s), settled (with its result); of settle_run and cancel_run: settled, already_settled; of renew_lease: renewed; of interrupt_run: interrupted, already_interrupted, settled.';
 
-grant usage on type durable.run_outcome to durable_engine;
+grant usage on type durable.run_outcome to durable_engine, durable_steward;

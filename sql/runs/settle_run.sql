@@ -1,6 +1,6 @@
--- Settles a run for good: its status, result, error and the tools it called. For the app. tools_executed must name
--- every recorded call, and is derived when not given. Takes the locks an append takes, session then run, and updates
--- the session: so no call can be recorded that the settled value leaves out.
+-- Settles a run for good: its status, result, error and the tools it called. For the app, as the attempt that holds the
+-- run. Takes the locks an append takes, session then run, and updates the session: so no call can be recorded that the
+-- settled value leaves out.
 set local role durable_engine;
 
 create or replace function durable.settle_run(
@@ -20,7 +20,6 @@ as $$
 declare
     v_wanted durable.runs;
     v_run durable.runs;
-    v_recorded text[];
 begin
     if settle_run.me is not null then
         perform durable.check_me(settle_run.me);
@@ -44,45 +43,14 @@ begin
             schema = 'durable',
             column = 'status';
     end if;
-    if settle_run.attempt <> v_run.attempt then
-        raise exception using
-            errcode = '55W04',
-            message = format('attempt %s is not the current one of run %s', settle_run.attempt, v_run.run_uid),
-            detail = format('current attempt: %s', v_run.attempt),
-            hint = 'Stop this worker: another one has taken the run over.',
-            schema = 'durable',
-            table = 'runs';
-    end if;
-    if v_run.settled_at is not null then
+    if v_run.settled_at is not null and coalesce(settle_run.attempt = v_run.attempt, true) then
         perform durable.check_same_outcome(v_run, v_wanted);
         return durable.run_as_outcome(v_run, 'already_settled');
     end if;
-
-    v_recorded := durable.recorded_tools(v_run);
-    if v_wanted.tools_executed is not null and not v_wanted.tools_executed @> coalesce(v_recorded, '{}') then
-        raise exception using
-            errcode = '23W08',
-            message = format('tools_executed leaves out recorded tool calls of run %s', v_run.run_uid),
-            detail = format(
-                'left out: %s',
-                (select string_agg(tool.name, ', ') from unnest(v_recorded) as tool (name) where tool.name <> all (v_wanted.tools_executed))
-            ),
-            hint = 'Name them too, or leave tools_executed out: the database derives it from what is recorded.',
-            schema = 'durable',
-            table = 'runs',
-            column = 'tools_executed';
+    if durable.holds_run(v_run, settle_run.attempt) is not true then
+        perform durable.refuse_attempt(v_run, settle_run.attempt);
     end if;
-
-    update durable.runs as r
-    set
-        status = v_wanted.status,
-        result = v_wanted.result,
-        error = v_wanted.error,
-        tools_executed = coalesce(v_wanted.tools_executed, v_recorded),
-        settled_at = clock_timestamp()
-    where r.tenant_id = v_run.tenant_id and r.run_uid = v_run.run_uid
-    returning r.* into strict v_run;
-    return durable.run_as_outcome(v_run, 'settled');
+    return durable.settle_locked_run(v_run, v_wanted);
 end
 $$;
 

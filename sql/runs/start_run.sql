@@ -1,5 +1,6 @@
--- Starts the run of an invocation, once. For the app. Asked again it says busy, or settled with the recorded result: a
--- retry of a finished turn gets its answer. Another input under the same name is refused. Locks the session row.
+-- Starts the run of an invocation, or takes it up where another attempt left it. For the app. Asked again it says busy,
+-- or settled with the recorded result: a retry of a finished turn gets its answer. Another input under the same name is
+-- refused. Locks the session row, then the run.
 set local role durable_engine;
 
 create or replace function durable.start_run(
@@ -7,7 +8,10 @@ create or replace function durable.start_run(
     session_uid uuid default null,
     invocation_id text default null,
     trigger text default 'user',
-    input json default null
+    input json default null,
+    worker text default null,
+    lease interval default '5 minutes',
+    max_attempts integer default null
 )
 returns durable.run_outcome
 language plpgsql volatile security definer
@@ -16,6 +20,7 @@ as $$
 #variable_conflict use_column
 declare
     v_input constant jsonb := durable.escape_json(start_run.input, 'input');
+    v_holder constant text := coalesce(start_run.worker, format('%s/%s', session_user, pg_backend_pid()));
     v_session durable.sessions;
     v_run durable.runs;
     v_generation integer;
@@ -23,13 +28,9 @@ begin
     if start_run.me is not null then
         perform durable.check_me(start_run.me);
     end if;
-    if durable.is_identifier(start_run.invocation_id) is not true then
-        perform durable.refuse_identifier('invocation_id', start_run.invocation_id);
-    end if;
-    if durable.is_identifier(start_run.trigger) is not true then
-        perform durable.refuse_identifier('trigger', start_run.trigger);
-    end if;
-    perform durable.check_key_size('tenant_id and invocation_id', durable.current_tenant(), start_run.invocation_id);
+    perform durable.check_run_names(start_run.invocation_id, start_run.trigger, v_holder, start_run.max_attempts);
+    perform durable.check_lease(start_run.lease);
+    perform durable.commit_durably();
 
     v_session := durable.lock_session(start_run.session_uid);
     v_generation := durable.current_generation(v_session, start_run.invocation_id);
@@ -39,16 +40,19 @@ begin
     where r.tenant_id = v_session.tenant_id
         and r.session_uid = v_session.session_uid
         and r.invocation_id = start_run.invocation_id
-        and r.generation = v_generation;
+        and r.generation = v_generation
+    for no key update;
     if not found then
         insert into durable.runs as r (
-            tenant_id, session_uid, user_id, invocation_id, generation, trigger, input, attempt
+            tenant_id, session_uid, user_id, invocation_id, generation, trigger, input, attempt, first_attempt,
+            max_attempts, lease_holder, lease_expires_at
         )
         select
             v_session.tenant_id, v_session.session_uid, v_session.user_id,
             start_run.invocation_id, v_generation, start_run.trigger, v_input,
             -- A worker of a rewound generation must not pass for one of this run.
-            1 + coalesce(max(o.attempt), 0)
+            1 + coalesce(max(o.attempt), 0), 1 + coalesce(max(o.attempt), 0),
+            start_run.max_attempts, v_holder, clock_timestamp() + start_run.lease
         from durable.runs as o
         where o.tenant_id = v_session.tenant_id
             and o.session_uid = v_session.session_uid
@@ -71,12 +75,12 @@ begin
             table = 'runs',
             column = 'input';
     end if;
-    return durable.run_as_outcome(v_run, case when v_run.settled_at is null then 'busy' else 'settled' end);
+    return durable.take_run(v_run, v_holder, start_run.lease, start_run.max_attempts);
 end
 $$;
 
-comment on function durable.start_run(text, uuid, text, text, json) is
-'Starts the run of an invocation or tells where it stands; outcome started, busy or settled (with tools_executed, result and error). Raises 22W01, 22W02, 22W03, 23W07, 42W01, 42W02, 42W04, 55W01.';
+comment on function durable.start_run(text, uuid, text, text, json, text, interval, integer) is
+'Starts the run of an invocation, takes it up again, or tells where it stands; outcome started, resumed (attempt + 1), busy (with lease_expires_at), awaiting or settled (with tools_executed, result and error). Raises 22W01, 22W02, 22W03, 23W07, 42W01, 42W02, 42W04, 55W01.';
 
-revoke all on function durable.start_run(text, uuid, text, text, json) from public;
-grant execute on function durable.start_run(text, uuid, text, text, json) to durable_app;
+revoke all on function durable.start_run(text, uuid, text, text, json, text, interval, integer) from public;
+grant execute on function durable.start_run(text, uuid, text, text, json, text, interval, integer) to durable_app;

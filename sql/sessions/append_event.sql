@@ -127,7 +127,9 @@ begin
         and r.generation = v_event.generation;
     if append_event.expected_revision <> v_session.revision
         or v_run.settled_at is not null
-        or append_event.attempt <> coalesce(v_run.attempt, 0)
+        -- Whoever takes a run locks the session row first, as this does; that a lease is over needs no lock.
+        or (append_event.attempt is not null or v_run.attempt is not null and append_event.author <> 'user')
+        and durable.holds_run(v_run, append_event.attempt) is not true
     then
         perform durable.refuse_append(v_event, v_session, v_run, append_event.expected_revision, append_event.attempt);
     end if;

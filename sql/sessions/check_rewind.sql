@@ -1,5 +1,5 @@
--- A rewind must leave the runs alone that execute: what their workers still record would belong to another generation,
--- or to nobody. Called when the rewind is in the log and the session row is not updated yet.
+-- A rewind must leave the runs alone that are not settled: what their workers still record would belong to another
+-- generation, or to nobody. Called when the rewind is in the log and the session row is not updated yet.
 set local role durable_engine;
 
 create or replace function durable.check_rewind(session durable.sessions, rewind durable.events)
@@ -36,9 +36,9 @@ begin
     if found then
         raise exception using
             errcode = '55W08',
-            message = format('the rewind would take back invocation %L, whose run is executing', v_running),
+            message = format('the rewind would take back invocation %L, whose run is not settled', v_running),
             detail = format('it reaches back to seq %s', rewind.rewind_to),
-            hint = 'Settle that run first, as cancelled if it is called off; then rewind.',
+            hint = 'Settle that run first, or call it off with cancel_run; then rewind.',
             schema = 'durable',
             table = 'runs';
     end if;

@@ -65,5 +65,5 @@ comment on column durable.events.hash is 'SHA-256 over this event and the hash b
 
 select durable.protect_append_only('durable.events');
 
-grant select on durable.events to durable_app, durable_operator, durable_auditor, durable_engine;
+grant select on durable.events to durable_app, durable_operator, durable_auditor, durable_engine, durable_steward;
 grant insert on durable.events to durable_engine;

@@ -10,7 +10,7 @@ using (tenant_id = durable.refuse_owner());
 create policy select_own on durable.events for select to durable_app, durable_engine
 using (tenant_id = durable.current_tenant() and user_id = durable.current_user_id());
 
-create policy select_tenant on durable.events for select to durable_operator
+create policy select_tenant on durable.events for select to durable_operator, durable_steward
 using (tenant_id = durable.current_tenant());
 
 create policy select_all on durable.events for select to durable_auditor

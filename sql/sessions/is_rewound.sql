@@ -36,4 +36,4 @@ comment on function durable.is_rewound(durable.sessions, integer) is
 
 revoke all on function durable.is_rewound(durable.sessions, integer) from public;
 grant execute on function durable.is_rewound(durable.sessions, integer) to
-durable_app, durable_operator, durable_auditor, durable_engine;
+durable_app, durable_operator, durable_auditor, durable_engine, durable_steward;

@@ -11,8 +11,9 @@ begin
         perform durable.check_me(list_sessions.me);
     end if;
     return query
-    select (durable.session_as_row(s, 'open')).*
+    select l.*
     from durable.sessions as s
+    cross join lateral durable.session_as_row(s, 'open') as l
     where s.closed_at is null
         and s.tenant_id = durable.current_tenant()
         and (list_sessions.app_name is null or s.app_name = list_sessions.app_name)

@@ -1,5 +1,5 @@
--- Says why an event can't follow what is recorded: the caller is behind, the run is settled, the attempt is not its
--- own.
+-- Says why an event can't follow what is recorded: the caller is behind, the run is settled, or its attempt does not
+-- hold it.
 set local role durable_engine;
 
 create or replace function durable.refuse_append(
@@ -11,13 +11,7 @@ set search_path = pg_catalog, pg_temp
 as $$
 begin
     if run.settled_at is not null then
-        raise exception using
-            errcode = '55W03',
-            message = format('the run of invocation %L has %s', event.invocation_id, run.status),
-            detail = format('run %s, settled at %s', run.run_uid, run.settled_at),
-            hint = 'Nothing more is recorded for a settled run; a new turn gets a new invocation_id.',
-            schema = 'durable',
-            table = 'runs';
+        perform durable.refuse_attempt(run, refuse_append.attempt);
     end if;
     if refuse_append.attempt is not null and event.invocation_id is null then
         raise exception using
@@ -27,14 +21,18 @@ begin
             schema = 'durable',
             column = 'invocation_id';
     end if;
-    if refuse_append.attempt <> coalesce(run.attempt, 0) then
+    if refuse_append.attempt is not null and run.run_uid is null then
         raise exception using
             errcode = '55W04',
             message = format('attempt %s is not the current one of invocation %L', refuse_append.attempt, event.invocation_id),
-            detail = case when run.attempt is null then 'the invocation has no run' else format('current attempt: %s', run.attempt) end,
-            hint = 'Stop this worker: another attempt executes the invocation, or none was started. Check the invocation_id.',
+            detail = 'the invocation has no run',
+            hint = 'Stop this worker: nothing was started under this name. Check the invocation_id.',
             schema = 'durable',
             table = 'runs';
+    elsif refuse_append.attempt is not null or (run.run_uid is not null and event.author <> 'user') then
+        if durable.holds_run(run, refuse_append.attempt) is not true then
+            perform durable.refuse_attempt(run, refuse_append.attempt);
+        end if;
     end if;
     raise exception using
         errcode = '55W02',
@@ -48,7 +46,7 @@ end
 $$;
 
 comment on function durable.refuse_append(durable.events, durable.sessions, durable.runs, integer, integer) is
-'Raises 22W03 for an attempt without an invocation, 55W03 for a settled run, 55W04 for a stale attempt, 55W02 for a stale revision.';
+'Raises 22W03 for an attempt without an invocation, 55W03 for a settled run, 55W04 for an attempt that does not hold it or is missing, 55W02 for a stale revision.';
 
 revoke all on function durable.refuse_append(durable.events, durable.sessions, durable.runs, integer, integer)
 from public;

@@ -50,3 +50,6 @@ grant
 insert (tenant_id, session_uid, app_name, user_id, session_id, opened_with),
 update (state, revision, last_seq, head_hash, rewinds, updated_at, closed_at, close_reason)
 on durable.sessions to durable_engine;
+-- For operators, who call a run off under the lock of its session; and for the maintainer, who finds its app.
+grant select, update (updated_at) on durable.sessions to durable_steward;
+grant select (tenant_id, session_uid, app_name, closed_at) on durable.sessions to durable_janitor;

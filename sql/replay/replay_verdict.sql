@@ -1,5 +1,5 @@
--- May a new run be started from this settled run's input? Only when it is known that nothing would happen twice. Knows
--- the event log and the run: every recorded tool counts as one with an effect. For the app, operators and auditors.
+-- May a new run be started from this settled run's input? Only when it is known that nothing would happen twice: by the
+-- log, the ledger and the classes of tools. Advice as of now; for the app, operators and auditors.
 set local role durable_owner;
 
 create or replace function durable.replay_verdict(
@@ -15,6 +15,8 @@ as $$
 declare
     v_run durable.runs;
     v_recorded text[];
+    v_unverified text[];
+    v_blocking text[];
 begin
     if replay_verdict.me is not null then
         perform durable.check_me(replay_verdict.me);
@@ -22,21 +24,30 @@ begin
     perform durable.check_isolation('replay_verdict');
     v_run := durable.find_run(replay_verdict.run_uid);
     v_recorded := durable.recorded_tools(v_run);
-    tools := coalesce(v_run.tools_executed, v_recorded, '{}');
+    v_unverified := durable.unverified_tools(v_run);
+    v_blocking := durable.blocking_tools(v_run);
     reason := case
         when v_run.settled_at is null then 'not_settled'
         when v_run.status = 'succeeded' then 'succeeded'
+        when cardinality(v_unverified) > 0 then 'unverified'
         -- Nobody's word counts without a history: nothing is recorded, or it is gone.
         when v_run.tools_executed is null or v_recorded is null then 'unknown'
-        when cardinality(v_run.tools_executed) > 0 then 'tools_executed'
+        when cardinality(v_blocking) > 0 then 'tools_executed'
+        when cardinality(v_run.tools_executed) > 0 then 'nothing_repeats'
         else 'nothing_executed'
     end;
-    allowed := reason = 'nothing_executed';
+    tools := case reason
+        when 'unverified' then v_unverified
+        when 'tools_executed' then v_blocking
+        when 'nothing_repeats' then '{}'
+        else coalesce(v_run.tools_executed, v_recorded, '{}')
+    end;
+    allowed := reason in ('nothing_executed', 'nothing_repeats');
 end
 $$;
 
 comment on function durable.replay_verdict(text, uuid) is
-'allowed, reason (nothing_executed; or not_settled, succeeded, unknown, tools_executed) and the tools that block, by name. Raises 22W03, 42W01, 42W02, 42W05, 55W05.';
+'allowed, reason (nothing_executed, nothing_repeats; or not_settled, succeeded, unverified, unknown, tools_executed) and the tools that block, by name. Raises 22W03, 42W01, 42W02, 42W05, 55W05.';
 
 revoke all on function durable.replay_verdict(text, uuid) from public;
 grant execute on function durable.replay_verdict(text, uuid) to durable_app, durable_operator, durable_auditor;
