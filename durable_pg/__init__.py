@@ -6,13 +6,43 @@ The guarantees live in the database (the schema `durable`); this package install
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from durable_pg.client import Durable, Identity
-    from durable_pg.client_async import AsyncDurable, AsyncIdentity
+    from durable_pg.client import Durable, Identity, Maintainer
+    from durable_pg.client_async import AsyncDurable, AsyncIdentity, AsyncMaintainer
+    from durable_pg.effects import EffectFailed, Failed, Succeeded, Unknown
+    from durable_pg.running import Run
+    from durable_pg.running_async import AsyncRun
+    from durable_pg.tool_registry import declared_tools, durable_tool
+    from durable_pg.upgrades import CheckpointUpgrades, checkpoint_upgrade
 
 __version__ = "0.1.0.dev0"
-__all__ = ["AsyncDurable", "AsyncIdentity", "Durable", "Identity"]
+__all__ = [
+    "AsyncDurable",
+    "AsyncIdentity",
+    "AsyncMaintainer",
+    "AsyncRun",
+    "CheckpointUpgrades",
+    "Durable",
+    "EffectFailed",
+    "Failed",
+    "Identity",
+    "Maintainer",
+    "Run",
+    "Succeeded",
+    "Unknown",
+    "checkpoint_upgrade",
+    "declared_tools",
+    "durable_tool",
+]
 
-_MODULES = {"AsyncDurable": "client_async", "AsyncIdentity": "client_async", "Durable": "client", "Identity": "client"}
+_MODULES = {
+    **dict.fromkeys(("AsyncDurable", "AsyncIdentity", "AsyncMaintainer"), "client_async"),
+    **dict.fromkeys(("Durable", "Identity", "Maintainer"), "client"),
+    "AsyncRun": "running_async",
+    "Run": "running",
+    **dict.fromkeys(("EffectFailed", "Failed", "Succeeded", "Unknown"), "effects"),
+    **dict.fromkeys(("declared_tools", "durable_tool"), "tool_registry"),
+    **dict.fromkeys(("CheckpointUpgrades", "checkpoint_upgrade"), "upgrades"),
+}
 
 
 def __getattr__(name: str) -> Any:

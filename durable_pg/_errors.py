@@ -26,6 +26,8 @@ class DurableError(Exception):
     """
 
     sqlstate: str | None = None
+    # What a subclass takes by keyword besides.
+    _more: ClassVar[tuple[str, ...]] = ()
 
     def __init__(
         self,
@@ -67,7 +69,8 @@ class DurableError(Exception):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Exceptions cross process boundaries in worker pools.
-        return partial(type(self), **{fact: getattr(self, fact) for fact in _FACTS}), (self.message,)
+        facts = {fact: getattr(self, fact) for fact in (*_FACTS, *self._more)}
+        return partial(type(self), **facts), (self.message,)
 
 
 class Refused(DurableError):

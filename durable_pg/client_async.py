@@ -1,12 +1,12 @@
-"""The client: one method a function of the SQL interface, each one statement and one round trip.
+"""The client: one method a function of the SQL interface, each one statement and one round trip; and run().
 
 client.py is generated from client_async.py, the synchronous `Durable` from `AsyncDurable`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from datetime import datetime
+from collections.abc import Callable
+from datetime import timedelta
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -14,12 +14,19 @@ from uuid import UUID
 from psycopg_pool import AsyncConnectionPool
 
 from durable_pg._client import calls, io_async
-from durable_pg.types import AppendedEvent, Event, FinalStatus, Run, RunOutcome, Session, State, Verdict, Verification
+from durable_pg._client.asked import Asked, this_worker
+from durable_pg._client.effects_async import AsyncEffects
+from durable_pg._client.runs_async import AsyncMaintainer, AsyncRuns
+from durable_pg._client.sessions_async import AsyncSessions
+from durable_pg._client.steps_async import AsyncSteps
+from durable_pg.running_async import AsyncRun, AsyncRunning, run_once_async
+from durable_pg.types import Session
+from durable_pg.upgrades import CheckpointUpgrades, checkpoint_upgrade
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["AsyncDurable", "AsyncIdentity"]
+__all__ = ["AsyncDurable", "AsyncIdentity", "AsyncMaintainer"]
 
 
 class AsyncDurable:
@@ -70,6 +77,10 @@ class AsyncDurable:
         """
         return AsyncIdentity(self._way, calls.identify(tenant_id, user_id))
 
+    def maintainer(self) -> AsyncMaintainer:
+        """What concerns all tenants: which runs nobody executes. For a login in durable_maintainer."""
+        return AsyncMaintainer(self._way)
+
     async def open(self) -> None:
         """Open the pool of from_url(), after one connection has shown that the database can be reached.
 
@@ -92,184 +103,74 @@ class AsyncDurable:
         await self.close()
 
 
-class AsyncIdentity:
-    """What one user of one tenant may do. Made by act_as().
+class AsyncIdentity(AsyncSessions, AsyncRuns, AsyncEffects, AsyncSteps):
+    """What one user may do. Made by act_as().
 
     Every call may be repeated after a crash: what is there already is told in `outcome`. Refusals are subclasses of
     errors.Refused, one a SQLSTATE; broken connections are errors.ConnectionFault, which say whether the call may have
     taken effect. Calls that are repeatable by nature are sent again once by themselves, on a pool only: all but
-    start_run, append_event without event_id and open_session without session_id.
+    start_run, begin_effect, append_event without event_id and open_session without session_id.
     """
 
-    def __init__(self, way: io_async.AsyncWay, who: calls.Who) -> None:
-        self._way = way
-        self._who = who
-
-    @property
-    def tenant_id(self) -> str:
-        """The tenant of every call."""
-        return self._who.tenant_id
-
-    @property
-    def user_id(self) -> str:
-        """The user of every call."""
-        return self._who.user_id
-
-    async def open_session(
-        self, app_name: str, session_id: str | None = None, state: Mapping[str, Any] | None = None
-    ) -> Session:
-        """Create the session of this app and name, or find it when it is open; outcome created or found.
-
-        Without `session_id` the database makes one up. `state`: JSON; keys beginning with app: and user: go to the
-        shared states. Raises IdentifierInvalid (22W01), JsonNotStorable (22W02), ArgumentInvalid (22W03),
-        SessionDiffers (23W09).
-        """
-        return await io_async.run(self._way, calls.open_session(self._who, app_name, session_id, state))
-
-    async def close_session(self, session: Session | UUID | str, reason: str | None = None) -> Session:
-        """Hide the session and free its name; outcome closed or already_closed.
-
-        Raises ArgumentInvalid (22W03), SessionNotFound (42W04).
-        """
-        return await io_async.run(self._way, calls.close_session(self._who, session, reason))
-
-    async def list_sessions(self, app_name: str | None = None) -> list[Session]:
-        """The open sessions, of one app or of all."""
-        return await io_async.run(self._way, calls.list_sessions(self._who, app_name))
-
-    async def get_state(self, app_name: str | None = None, session: Session | UUID | str | None = None) -> State:
-        """The merged state of a session, or of `app_name` and the user alone.
-
-        Raises IdentifierInvalid (22W01), SessionNotFound (42W04), SessionClosed (55W01).
-        """
-        return await io_async.run(self._way, calls.get_state(self._who, app_name, session))
-
-    async def append_event(
-        self,
-        session: Session | UUID | str,
-        author: str,
-        content: Any = None,
-        *,
-        invocation_id: str | None = None,
-        event_id: str | None = None,
-        metadata: Mapping[str, Any] | None = None,
-        state_delta: Mapping[str, Any] | None = None,
-        occurred_at: datetime | None = None,
-        repeatable: bool = False,
-        extra_tool_calls: Sequence[str] | None = None,
-        expected_revision: int | None = None,
-        attempt: int | None = None,
-    ) -> AppendedEvent:
-        """Record an event; outcome appended, or duplicate when it is there already and nothing was written.
-
-        `content`: any JSON value, a message in one of the known formats or not. `event_id`: the caller's stable name of
-        the event; without one only the opening user message of an invocation is recognised as a repeat. `occurred_at`:
-        aware; default now. `expected_revision`: refuse if the session has moved on. `attempt`: of the run.
-
-        Raises IdentifierInvalid (22W01), JsonNotStorable (22W02), ArgumentInvalid (22W03), RewindTargetUnknown (22W04),
-        EventDiffers (23W05), OpeningMessageDiffers (23W06), SessionNotFound (42W04), SessionClosed (55W01),
-        StaleRevision (55W02), RunSettled (55W03), LeaseLost (55W04), RunOpen (55W08).
-        """
-        call = calls.append_event(
-            self._who,
-            session,
-            author,
-            content,
-            invocation_id=invocation_id,
-            event_id=event_id,
-            metadata=metadata,
-            state_delta=state_delta,
-            occurred_at=occurred_at,
-            repeatable=repeatable,
-            extra_tool_calls=extra_tool_calls,
-            expected_revision=expected_revision,
-            attempt=attempt,
-        )
-        return await io_async.run(self._way, call)
-
-    async def read_events(
-        self,
-        session: Session | UUID | str,
-        *,
-        after_seq: int | None = None,
-        latest: int | None = None,
-        after_time: datetime | None = None,
-    ) -> list[Event]:
-        """The events of a session in order of seq: all, those after a seq, those that occurred at or after a time.
-
-        `latest`: only the last so many of these. Raises ArgumentInvalid (22W03), SessionNotFound (42W04),
-        SessionClosed (55W01).
-        """
-        call = calls.read_events(self._who, session, after_seq=after_seq, latest=latest, after_time=after_time)
-        return await io_async.run(self._way, call)
-
-    async def verify_session(self, session: Session | UUID | str) -> Verification:
-        """Recompute the hash chain and say where it breaks first, if it does.
-
-        Raises ArgumentInvalid (22W03), SessionNotFound (42W04).
-        """
-        return await io_async.run(self._way, calls.verify_session(self._who, session))
-
-    async def start_run(
+    def run(
         self,
         session: Session | UUID | str,
         invocation_id: str,
         *,
+        message: Any = None,
+        input: Any = None,  # noqa: A002  # as in start_run
         trigger: str = "user",
-        input: Any = None,  # noqa: A002  # the parameter's name in SQL
-    ) -> RunOutcome:
-        """Start the run of an invocation: go on when outcome is started, stop when it is busy or settled.
+        worker: str | None = None,
+        lease: timedelta = timedelta(seconds=60),
+        max_attempts: int | None = None,
+        upgrades: CheckpointUpgrades = checkpoint_upgrade,
+    ) -> AsyncRunning:
+        """Execute a run in a block: `async with me.run(session, "inv-1") as run`. It needs a client over a pool.
 
-        Never sent twice by itself: told ConnectionLost, look with list_runs() before you start it again, since the
-        second answer would be busy. Raises IdentifierInvalid (22W01), JsonNotStorable (22W02), ArgumentInvalid (22W03),
-        RunInputDiffers (23W07), SessionNotFound (42W04), SessionClosed (55W01).
+        The run is started, or taken up after an interruption, and held by renewing the lease. At the end of the block
+        it is settled as succeeded with `run.result`. An exception or a cancellation leaves it interrupted, with the
+        error recorded and the lease given back, so that the next run() of this invocation resumes it.
+
+        `message`: of the user, recorded first. `worker`: a name for this one, by default host and process. `lease`:
+        after so long without a word others may take the run. `max_attempts`: the last of them settles the run as failed
+        when it is interrupted. `upgrades`: for older checkpoints.
+
+        Entering raises RunSettled with the recorded result, RunBusy, RunAwaiting, CheckpointNewer,
+        CheckpointUpgradeMissing, and what append_event and start_run raise; PoolNeeded at once.
         """
-        call = calls.start_run(self._who, session, invocation_id, trigger=trigger, input=input)
-        return await io_async.run(self._way, call)
+        patience = io_async.patience(self._way)
+        name = this_worker() if worker is None else worker
+        asked = Asked(session, invocation_id, message, input, trigger, name, lease, max_attempts, upgrades, patience)
+        return AsyncRunning(self, asked)
 
-    async def settle_run(
+    async def run_once(
         self,
-        run: RunOutcome | Run | UUID | str,
-        status: FinalStatus,
+        session: Session | UUID | str,
+        invocation_id: str,
+        turn: Callable[[AsyncRun], Any],
         *,
-        result: Any = None,
-        error: Any = None,
-        tools_executed: Sequence[str] | None = None,
-        attempt: int | None = None,
-    ) -> RunOutcome:
-        """End a run for good; outcome settled, or already_settled for an equal repeat.
+        message: Any = None,
+        input: Any = None,  # noqa: A002  # as in start_run
+        trigger: str = "user",
+        worker: str | None = None,
+        lease: timedelta = timedelta(seconds=60),
+        max_attempts: int | None = None,
+        upgrades: CheckpointUpgrades = checkpoint_upgrade,
+    ) -> Any:
+        """Return what `turn(run)` returns, or without calling it the recorded result of a run that has succeeded.
 
-        `attempt`: taken from the RunOutcome of start_run when not given, but not from one that said busy, whose run is
-        another worker's. `tools_executed`: derived from the record when not given.
-
-        Raises JsonNotStorable (22W02), ArgumentInvalid (22W03), WriteOnce (23W02), ToolsIncomplete (23W08),
-        RunNotFound (42W05), RunSettled (55W03), LeaseLost (55W04), IsolationRefused (55W05).
+        The other parameters, and what is raised, are those of run(); RunSettled when the run has failed or was
+        cancelled.
         """
-        call = calls.settle_run(
-            self._who,
-            run,
-            status,
-            result=result,
-            error=error,
-            tools_executed=tools_executed,
-            attempt=attempt,
+        running = self.run(
+            session,
+            invocation_id,
+            message=message,
+            input=input,
+            trigger=trigger,
+            worker=worker,
+            lease=lease,
+            max_attempts=max_attempts,
+            upgrades=upgrades,
         )
-        return await io_async.run(self._way, call)
-
-    async def list_runs(self, session: Session | UUID | str | None = None) -> list[Run]:
-        """The runs, of one session or of all."""
-        return await io_async.run(self._way, calls.list_runs(self._who, session))
-
-    async def retry_verdict(self, run: RunOutcome | Run | UUID | str) -> Verdict:
-        """Whether the same turn may be sent to the model again: only while no tool call is recorded.
-
-        Raises ArgumentInvalid (22W03), RunNotFound (42W05), IsolationRefused (55W05).
-        """
-        return await io_async.run(self._way, calls.retry_verdict(self._who, run))
-
-    async def replay_verdict(self, run: RunOutcome | Run | UUID | str) -> Verdict:
-        """Whether a settled run may be started anew from its input, and the tools that block it.
-
-        Raises ArgumentInvalid (22W03), RunNotFound (42W05), IsolationRefused (55W05).
-        """
-        return await io_async.run(self._way, calls.replay_verdict(self._who, run))
+        return await run_once_async(running, turn)

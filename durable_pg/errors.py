@@ -1,6 +1,7 @@
 """The errors of the client: one class for each SQLSTATE of durable_pg, and those that have none.
 
-Generated from sql/errcodes.txt by tools/generate_errors.py: change those. What every error carries is in _errors.py.
+Generated from sql/errcodes.txt by tools/generate_errors.py: change those. What every error carries is in _errors.py,
+what runs and effects raise by themselves in _run_errors.py.
 """
 
 from durable_pg._errors import (
@@ -26,6 +27,20 @@ from durable_pg._errors import (
     UnexpectedError,
     WrongState,
 )
+from durable_pg._run_errors import (
+    CheckpointNewer,
+    CheckpointUpgradeMissing,
+    EffectDiverged,
+    EffectError,
+    EffectFailed,
+    EffectTimedOut,
+    EffectUnverified,
+    HeldEffect,
+    PoolNeeded,
+    RunAwaiting,
+    RunBusy,
+    SettledRun,
+)
 
 __all__ = [
     "BY_SQLSTATE",
@@ -35,10 +50,23 @@ __all__ = [
     "BadInput",
     "CallCancelled",
     "CannotConnect",
+    "CheckpointDiffers",
+    "CheckpointGap",
+    "CheckpointNewer",
+    "CheckpointUpgradeMissing",
     "Conflict",
     "ConnectionFault",
     "ConnectionLost",
+    "CounterShrinks",
     "DurableError",
+    "EffectDiverged",
+    "EffectError",
+    "EffectFailed",
+    "EffectInFlight",
+    "EffectNotFound",
+    "EffectPayloadDiffers",
+    "EffectTimedOut",
+    "EffectUnverified",
     "EventDiffers",
     "FrozenColumn",
     "IdentifierInvalid",
@@ -54,6 +82,7 @@ __all__ = [
     "OpeningMessageDiffers",
     "OwnerRefused",
     "PoolExhausted",
+    "PoolNeeded",
     "PoolNotOpen",
     "ReadOnly",
     "Refused",
@@ -62,6 +91,8 @@ __all__ = [
     "RoleMissing",
     "RolesNotReady",
     "RowsExist",
+    "RunAwaiting",
+    "RunBusy",
     "RunInputDiffers",
     "RunNotFound",
     "RunOpen",
@@ -186,6 +217,30 @@ class SessionDiffers(Conflict):
     rule = "run-identity-frozen"
 
 
+class EffectPayloadDiffers(Conflict):
+    """The intent was begun for another tool or with other arguments."""
+
+    sqlstate = "23W10"
+    name = "effect_payload_differs"
+    rule = "effect-once"
+
+
+class CheckpointDiffers(Conflict):
+    """Another state is saved for this step of the run."""
+
+    sqlstate = "23W11"
+    name = "checkpoint_differs"
+    rule = "append-only"
+
+
+class CounterShrinks(Conflict):
+    """A counter that only grows was to become smaller."""
+
+    sqlstate = "23W12"
+    name = "counter_shrinks"
+    rule = "fenced"
+
+
 class IdentityMissing(AccessRefused):
     """No identity in this transaction: call durable.act_as first or as the me argument."""
 
@@ -234,6 +289,14 @@ class TableUnfit(AccessRefused):
     rule = "append-only"
 
 
+class EffectNotFound(AccessRefused):
+    """There is no such effect for this tenant and user."""
+
+    sqlstate = "42W07"
+    name = "effect_not_found"
+    rule = "user-isolation"
+
+
 class RolesNotReady(AccessRefused):
     """The migration login can't make the roles; DETAIL has the statements for a DBA."""
 
@@ -266,7 +329,7 @@ class StaleRevision(WrongState):
     rule = "append-only"
 
 
-class RunSettled(WrongState):
+class RunSettled(SettledRun):
     """The run is settled; nothing more is recorded for its invocation, and its outcome stays."""
 
     sqlstate = "55W03"
@@ -275,7 +338,7 @@ class RunSettled(WrongState):
 
 
 class LeaseLost(WrongState):
-    """The attempt is not the run's current one."""
+    """The attempt does not hold the run: another one took it, its lease ran out, or none was given."""
 
     sqlstate = "55W04"
     name = "lease_lost"
@@ -314,6 +377,22 @@ class RunOpen(WrongState):
     rule = "tools-complete"
 
 
+class EffectInFlight(HeldEffect):
+    """The effect's worker still holds it; its own outcome comes first."""
+
+    sqlstate = "55W09"
+    name = "effect_in_flight"
+    rule = "effect-once"
+
+
+class CheckpointGap(WrongState):
+    """The step before this one has no checkpoint."""
+
+    sqlstate = "55W10"
+    name = "checkpoint_gap"
+    rule = "append-only"
+
+
 BY_SQLSTATE: dict[str, type[Refused]] = {
     "22W01": IdentifierInvalid,
     "22W02": JsonNotStorable,
@@ -328,12 +407,16 @@ BY_SQLSTATE: dict[str, type[Refused]] = {
     "23W07": RunInputDiffers,
     "23W08": ToolsIncomplete,
     "23W09": SessionDiffers,
+    "23W10": EffectPayloadDiffers,
+    "23W11": CheckpointDiffers,
+    "23W12": CounterShrinks,
     "42W01": IdentityMissing,
     "42W02": IdentityConflict,
     "42W03": OwnerRefused,
     "42W04": SessionNotFound,
     "42W05": RunNotFound,
     "42W06": TableUnfit,
+    "42W07": EffectNotFound,
     "42W08": RolesNotReady,
     "42W09": LoginIsRuntime,
     "55W01": SessionClosed,
@@ -344,4 +427,6 @@ BY_SQLSTATE: dict[str, type[Refused]] = {
     "55W06": RowsExist,
     "55W07": RevisionDiffers,
     "55W08": RunOpen,
+    "55W09": EffectInFlight,
+    "55W10": CheckpointGap,
 }

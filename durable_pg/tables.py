@@ -15,16 +15,12 @@ Domains appear as their base type. CHECK constraints, defaults, triggers and pol
 
 from __future__ import annotations
 
-from typing import Any
-
 from sqlalchemy import (
     Boolean,
-    Column,
     ForeignKeyConstraint,
     Index,
     Integer,
     LargeBinary,
-    MetaData,
     PrimaryKeyConstraint,
     SmallInteger,
     Table,
@@ -33,45 +29,46 @@ from sqlalchemy import (
     Uuid,
     text,
 )
-from sqlalchemy.dialects.postgresql import ARRAY, JSONB, TIMESTAMP
+from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 
-__all__ = ["app_states", "audit_log", "events", "metadata", "runs", "sessions", "transitions", "user_states"]
+from durable_pg._columns import always, maybe, metadata, time
+from durable_pg._ledger_tables import checkpoints, effect_calls, effects, tools
 
-metadata = MetaData(schema="durable")
-
-
-def _always(name: str, type_: Any) -> Column[Any]:
-    return Column(name, type_, nullable=False)
-
-
-def _maybe(name: str, type_: Any) -> Column[Any]:
-    return Column(name, type_, nullable=True)
-
-
-def _time() -> TIMESTAMP:
-    return TIMESTAMP(timezone=True)
-
+__all__ = [
+    "app_states",
+    "audit_log",
+    "checkpoints",
+    "effect_calls",
+    "effects",
+    "events",
+    "metadata",
+    "runs",
+    "sessions",
+    "tools",
+    "transitions",
+    "user_states",
+]
 
 app_states = Table(
     "app_states",
     metadata,
-    _always("tenant_id", Text),
-    _always("app_name", Text),
-    _always("state", JSONB),
-    _always("revision", Integer),
-    _always("updated_at", _time()),
+    always("tenant_id", Text),
+    always("app_name", Text),
+    always("state", JSONB),
+    always("revision", Integer),
+    always("updated_at", time()),
     PrimaryKeyConstraint("tenant_id", "app_name", name="app_states_pkey"),
 )
 
 user_states = Table(
     "user_states",
     metadata,
-    _always("tenant_id", Text),
-    _always("user_id", Text),
-    _always("app_name", Text),
-    _always("state", JSONB),
-    _always("revision", Integer),
-    _always("updated_at", _time()),
+    always("tenant_id", Text),
+    always("user_id", Text),
+    always("app_name", Text),
+    always("state", JSONB),
+    always("revision", Integer),
+    always("updated_at", time()),
     PrimaryKeyConstraint("tenant_id", "user_id", "app_name", name="user_states_pkey"),
     ForeignKeyConstraint(
         ["tenant_id", "app_name"],
@@ -83,21 +80,21 @@ user_states = Table(
 sessions = Table(
     "sessions",
     metadata,
-    _always("tenant_id", Text),
-    _always("session_uid", Uuid),
-    _always("app_name", Text),
-    _always("user_id", Text),
-    _always("session_id", Text),
-    _always("state", JSONB),
-    _maybe("opened_with", JSONB),
-    _always("revision", Integer),
-    _always("last_seq", Integer),
-    _maybe("head_hash", LargeBinary),
-    _always("rewinds", Integer),
-    _always("created_at", _time()),
-    _always("updated_at", _time()),
-    _maybe("closed_at", _time()),
-    _maybe("close_reason", Text),
+    always("tenant_id", Text),
+    always("session_uid", Uuid),
+    always("app_name", Text),
+    always("user_id", Text),
+    always("session_id", Text),
+    always("state", JSONB),
+    maybe("opened_with", JSONB),
+    always("revision", Integer),
+    always("last_seq", Integer),
+    maybe("head_hash", LargeBinary),
+    always("rewinds", Integer),
+    always("created_at", time()),
+    always("updated_at", time()),
+    maybe("closed_at", time()),
+    maybe("close_reason", Text),
     PrimaryKeyConstraint("tenant_id", "session_uid", name="sessions_pkey"),
     UniqueConstraint("tenant_id", "session_uid", "user_id", name="sessions_owner_key"),
     ForeignKeyConstraint(
@@ -122,27 +119,27 @@ def _of_the_users_session(name: str) -> ForeignKeyConstraint:
 events = Table(
     "events",
     metadata,
-    _always("tenant_id", Text),
-    _always("session_uid", Uuid),
-    _always("seq", Integer),
-    _always("event_id", Text),
-    _maybe("invocation_id", Text),
-    _always("author", Text),
-    _maybe("content", JSONB),
-    _always("metadata", JSONB),
-    _always("occurred_at", _time()),
-    _always("recorded_at", _time()),
-    _always("user_id", Text),
-    _maybe("attempt", Integer),
-    _always("opening", Boolean),
-    _always("repeatable", Boolean),
-    _always("generation", Integer),
-    _always("tool_calls", ARRAY(Text)),
-    _always("extra_tool_calls", ARRAY(Text)),
-    _maybe("rewind_to", Integer),
-    _always("content_digest", LargeBinary),
-    _always("hash", LargeBinary),
-    _always("hash_version", SmallInteger),
+    always("tenant_id", Text),
+    always("session_uid", Uuid),
+    always("seq", Integer),
+    always("event_id", Text),
+    maybe("invocation_id", Text),
+    always("author", Text),
+    maybe("content", JSONB),
+    always("metadata", JSONB),
+    always("occurred_at", time()),
+    always("recorded_at", time()),
+    always("user_id", Text),
+    maybe("attempt", Integer),
+    always("opening", Boolean),
+    always("repeatable", Boolean),
+    always("generation", Integer),
+    always("tool_calls", ARRAY(Text)),
+    always("extra_tool_calls", ARRAY(Text)),
+    maybe("rewind_to", Integer),
+    always("content_digest", LargeBinary),
+    always("hash", LargeBinary),
+    always("hash_version", SmallInteger),
     PrimaryKeyConstraint("tenant_id", "session_uid", "seq", name="events_pkey"),
     UniqueConstraint("tenant_id", "session_uid", "event_id", name="events_event_id_once"),
     _of_the_users_session("events_session_is_the_users"),
@@ -163,49 +160,57 @@ events = Table(
 runs = Table(
     "runs",
     metadata,
-    _always("tenant_id", Text),
-    _always("run_uid", Uuid),
-    _always("session_uid", Uuid),
-    _always("user_id", Text),
-    _always("invocation_id", Text),
-    _always("generation", Integer),
-    _always("trigger", Text),
-    _maybe("input", JSONB),
-    _always("status", Text),
-    _always("attempt", Integer),
-    _maybe("tools_executed", ARRAY(Text)),
-    _maybe("result", JSONB),
-    _maybe("error", JSONB),
-    _always("started_at", _time()),
-    _maybe("settled_at", _time()),
+    always("tenant_id", Text),
+    always("run_uid", Uuid),
+    always("session_uid", Uuid),
+    always("user_id", Text),
+    always("invocation_id", Text),
+    always("generation", Integer),
+    always("trigger", Text),
+    maybe("input", JSONB),
+    always("status", Text),
+    always("attempt", Integer),
+    always("first_attempt", Integer),
+    maybe("max_attempts", Integer),
+    maybe("lease_holder", Text),
+    always("lease_expires_at", time()),
+    maybe("interrupted_with", JSONB),
+    maybe("tools_executed", ARRAY(Text)),
+    maybe("result", JSONB),
+    maybe("error", JSONB),
+    always("started_at", time()),
+    maybe("settled_at", time()),
     PrimaryKeyConstraint("tenant_id", "run_uid", name="runs_pkey"),
+    UniqueConstraint("tenant_id", "user_id", "run_uid", name="runs_owner_key"),
     UniqueConstraint("tenant_id", "session_uid", "invocation_id", "generation", name="runs_one_of_an_invocation"),
     _of_the_users_session("runs_session_is_the_users"),
-    Index("runs_of_a_user", "tenant_id", "user_id", "run_uid"),
+    Index("runs_interrupted", "lease_expires_at", postgresql_where=text("status = 'interrupted'::text")),
+    Index("runs_running", "lease_expires_at", postgresql_where=text("status = 'running'::text")),
 )
+
 
 transitions = Table(
     "transitions",
     metadata,
-    _always("entity", Text),
-    _always("from_status", Text),
-    _always("to_status", Text),
-    _always("meaning", Text),
+    always("entity", Text),
+    always("from_status", Text),
+    always("to_status", Text),
+    always("meaning", Text),
     PrimaryKeyConstraint("entity", "from_status", "to_status", name="transitions_pkey"),
 )
 
 audit_log = Table(
     "audit_log",
     metadata,
-    _always("tenant_id", Text),
-    _always("audit_uid", Uuid),
-    _always("acted_at", _time()),
-    _always("login", Text),
-    _maybe("acted_by", Text),
-    _always("action", Text),
-    _always("subject_kind", Text),
-    _maybe("subject_uid", Uuid),
-    _always("reason", Text),
-    _always("detail", JSONB),
+    always("tenant_id", Text),
+    always("audit_uid", Uuid),
+    always("acted_at", time()),
+    always("login", Text),
+    maybe("acted_by", Text),
+    always("action", Text),
+    always("subject_kind", Text),
+    maybe("subject_uid", Uuid),
+    always("reason", Text),
+    always("detail", JSONB),
     PrimaryKeyConstraint("tenant_id", "audit_uid", name="audit_log_pkey"),
 )

@@ -4,13 +4,19 @@ said otherwise; JSON values come back equal to what was sent.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypedDict
 from uuid import UUID
 
 RunStatus: TypeAlias = Literal["running", "awaiting", "interrupted", "succeeded", "failed", "cancelled"]
 FinalStatus: TypeAlias = Literal["succeeded", "failed", "cancelled"]
+StartAnswer: TypeAlias = Literal["started", "resumed", "busy", "awaiting", "settled"]
+RunAnswer: TypeAlias = Literal[StartAnswer, "renewed", "interrupted", "already_interrupted", "already_settled"]
+EffectStatus: TypeAlias = Literal["begun", "succeeded", "failed", "unverified"]
+ReplayClass: TypeAlias = Literal["effect", "read_only", "keyed"]
+IntentScope: TypeAlias = Literal["user", "tenant"]
 
 
 @dataclass(frozen=True)
@@ -91,24 +97,27 @@ class Verification:
 
 @dataclass(frozen=True)
 class RunOutcome:
-    """A run after start_run (started, busy, settled) or settle_run (settled, already_settled).
+    """A run after a call that changes it.
 
-    `attempt` is the fencing token of later writes. `tools_executed`: None while the run is open, and when it is settled
-    and nobody knows.
+    `outcome`: started, resumed, busy, awaiting or settled (start_run); renewed (renew_lease); interrupted,
+    already_interrupted or settled (interrupt_run); settled or already_settled (settle_run, cancel_run). `attempt` is
+    the fencing token of later writes: None when the run is not the caller's, busy or awaiting. `tools_executed`: None
+    while the run is open, and when it is settled and nobody knows.
     """
 
     run_uid: UUID
-    attempt: int
+    attempt: int | None
     status: RunStatus
-    outcome: Literal["started", "busy", "settled", "already_settled"]
+    outcome: RunAnswer
     tools_executed: list[str] | None
     result: Any
     error: Any
+    lease_expires_at: datetime | None
 
 
 @dataclass(frozen=True)
 class Run:
-    """The record of executing one invocation."""
+    """The record of executing one invocation. `interrupted_with`: with what error, while it is."""
 
     run_uid: UUID
     session_uid: UUID
@@ -119,6 +128,10 @@ class Run:
     input: Any
     status: RunStatus
     attempt: int
+    max_attempts: int | None
+    lease_holder: str | None
+    lease_expires_at: datetime | None
+    interrupted_with: Any
     tools_executed: list[str] | None
     result: Any
     error: Any
@@ -133,3 +146,153 @@ class Verdict:
     allowed: bool
     reason: str
     tools: list[str]
+
+
+@dataclass(frozen=True)
+class BegunEffect:
+    """What begin_effect says: whether to execute, or why not.
+
+    `outcome`: execute (call the tool with `idempotency_key`, then finish_effect), recorded (`result` is the answer),
+    in_flight, unverified, or diverged; then the row is that of the earlier call that this attempt has to ask for first,
+    with its `step` and `ordinal`. `args_match`: whether the arguments are those that were recorded. `run_uid`: the run
+    whose attempt has the effect in hand; `attempt`: told only with execute.
+    """
+
+    effect_uid: UUID
+    run_uid: UUID
+    idempotency_key: str
+    outcome: Literal["execute", "recorded", "in_flight", "unverified", "diverged"]
+    status: EffectStatus
+    step: int
+    ordinal: int
+    tool: str
+    args: Any
+    args_match: bool
+    result: Any
+    error: Any
+    attempt: int | None
+    failures: int
+    lease_expires_at: datetime | None
+
+
+@dataclass(frozen=True)
+class Effect:
+    """One outside side effect. `status` is what holds now: begun and its lease over reads as unverified.
+
+    `scope`: what its name is unique in. `evidence`: what somebody resolved it with. `outcome`: finished or
+    already_finished (finish_effect), resolved or already_resolved (resolve_effect), None (list_effects).
+    """
+
+    effect_uid: UUID
+    run_uid: UUID
+    user_id: str
+    app_name: str
+    step: int
+    ordinal: int
+    tool: str
+    scope: Literal["run", "user", "tenant"]
+    intent: str | None
+    args: Any
+    status: EffectStatus
+    attempt: int
+    failures: int
+    idempotency_key: str
+    lease_expires_at: datetime | None
+    first_begun_at: datetime
+    finished_at: datetime | None
+    result: Any
+    error: Any
+    evidence: Any
+    outcome: Literal["finished", "already_finished", "resolved", "already_resolved"] | None
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """What a run is resumed from: the state after a step; the history is the event log up to `event_seq`.
+
+    `outcome`: saved or already_saved (save_checkpoint), loaded (load_checkpoint).
+    """
+
+    run_uid: UUID
+    step: int
+    schema_version: int
+    event_seq: int
+    attempt: int
+    state: Any
+    created_at: datetime
+    outcome: Literal["saved", "already_saved", "loaded"]
+
+
+@dataclass(frozen=True)
+class RecordedStep:
+    """Where a step is recorded. `event_seqs`: of its events, in their order.
+
+    `outcome`: saved or already_saved with a checkpoint, recorded without one.
+    """
+
+    run_uid: UUID
+    step: int
+    event_seq: int
+    event_seqs: list[int]
+    outcome: Literal["saved", "already_saved", "recorded"]
+
+
+@dataclass(frozen=True)
+class ResumableRun:
+    """A run that nobody executes, of whichever tenant. `unverified`: effects that somebody has to look into first."""
+
+    tenant_id: str
+    user_id: str
+    app_name: str
+    session_uid: UUID
+    run_uid: UUID
+    invocation_id: str
+    status: RunStatus
+    attempt: int
+    since: datetime
+    unverified: int
+
+
+@dataclass(frozen=True)
+class ReapedRuns:
+    """How many dead runs were marked as interrupted, of how many effects as unverified, how many were locked."""
+
+    runs: int
+    effects: int
+    skipped: int
+
+
+@dataclass(frozen=True)
+class Tool:
+    """What is known of a tool of an app: what calling it again would do.
+
+    `outcome`: written, unchanged, kept (what is stored is stricter than what was declared), or stored (list_tools).
+    """
+
+    app_name: str
+    tool: str
+    replay_class: ReplayClass
+    updated_at: datetime
+    outcome: Literal["written", "unchanged", "kept", "stored"]
+
+
+class NewEvent(TypedDict, total=False):
+    """An event of record_step: the parameters of append_event. `author` is needed."""
+
+    author: str
+    content: Any
+    event_id: str
+    metadata: Mapping[str, Any]
+    state_delta: Mapping[str, Any]
+    occurred_at: datetime
+    repeatable: bool
+    extra_tool_calls: Sequence[str]
+
+
+class FinishedEffect(TypedDict, total=False):
+    """An effect's outcome, of record_step: the parameters of finish_effect. `effect_uid` and `status` are needed."""
+
+    effect_uid: UUID | str
+    status: Literal["succeeded", "failed", "unverified"]
+    result: Any
+    error: Any

@@ -22,6 +22,10 @@ _UTF8 = "Connect with client_encoding=UTF8."
 _LOST = "connection lost"
 # The server ends the session, on purpose or in a crash: what it was doing may be done.
 _SESSION_ENDS = ("57P01", "57P02", "57P03", "57P05", "25P03", "25P04", "08")
+_OF_OTHERS = {
+    **dict.fromkeys(("declare_tools", "set_tool"), "operator"),
+    **dict.fromkeys(("list_resumable", "reap_runs"), "maintainer"),
+}
 _STATEMENT_UNDONE: dict[str, tuple[type[errors.ConnectionFault], str]] = {
     "57014": (errors.CallCancelled, "The database undid the statement. Raise statement_timeout, or try again."),
     "55P03": (errors.LockTimeout, "Another call holds the session or the run: try again."),
@@ -194,8 +198,16 @@ def _setup_error(state: str, message: str, facts: dict[str, Any]) -> errors.Setu
             **{
                 **facts,
                 "detail": message,
-                "hint": "The client needs a login in durable_app; durable-pg upgrade --app-login NAME makes one of a"
-                " login without a front role. People on call and auditors have durable-pg runs and sessions.",
+                "hint": _role_hint(facts["call"]),
             },
         )
     return None
+
+
+def _role_hint(call: str) -> str:
+    role = _OF_OTHERS.get(call, "app")
+    hint = (
+        f"This call needs a login in durable_{role}; durable-pg upgrade --{role}-login NAME makes one of a login"
+        " without a front role."
+    )
+    return f"{hint} People on call and auditors have durable-pg runs and sessions." if role == "app" else hint

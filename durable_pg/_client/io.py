@@ -24,7 +24,7 @@ from durable_pg._client.parameters import pool_sizes
 from durable_pg._client.queries import QUERIES, with_colons
 from durable_pg._client.telemetry import observed, sent_again
 from durable_pg._reaching import pool_settings, unreachable
-from durable_pg.errors import CannotConnect, ConnectionLost, DurableError, JsonNotReadable, PoolNotOpen
+from durable_pg.errors import CannotConnect, ConnectionLost, DurableError, JsonNotReadable, PoolNeeded, PoolNotOpen
 
 if TYPE_CHECKING:
     from sqlalchemy.engine import Connection as SqlalchemyConnection
@@ -242,6 +242,18 @@ _OPTIONS = {"stream_results": False, "yield_per": None}
 @cache
 def _text(name: str) -> sqlalchemy.TextClause:
     return sqlalchemy.text(with_colons(QUERIES[name]))
+
+
+def patience(way: Way) -> float:
+    """How many seconds a pool lets its callers wait. Raises PoolNeeded for a connection that was brought."""
+    if isinstance(way, OnPool):
+        return way.pool.timeout
+    raise PoolNeeded(
+        "run() needs a client over a pool, and this one is on a connection of the caller's",
+        detail="What run() records has to be committed before a tool is called; here that is up to the caller.",
+        hint="Make the client with from_url() or of a pool. For an effect that is itself a write in this database use "
+        "begin_effect() and finish_effect() on your connection: it joins your transaction, and is done exactly once.",
+    )
 
 
 def way_on(connection: object) -> Way:

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from typing import Any
 from uuid import UUID
 
 from durable_pg._client import codec
 from durable_pg.errors import ArgumentInvalid, IdentifierInvalid, JsonNotStorable
-from durable_pg.types import Run, RunOutcome, Session
+from durable_pg.types import BegunEffect, Effect, ResumableRun, Run, RunOutcome, Session
 
 # Postgres counts to here in revision, seq, attempt.
 _LARGEST = 2**31 - 1
+# And a span of time in microseconds to here.
+_LONGEST = 2**63 - 1
 _NOT_TEXT = re.compile("[\x00\ud800-\udfff]")
 
 
@@ -52,10 +54,12 @@ def optional_names(field: str, value: Sequence[str] | None) -> list[str] | None:
 
 
 def optional_integer(field: str, value: object) -> int | None:
-    if value is None:
-        return None
+    return None if value is None else integer(field, value, "an int or None")
+
+
+def integer(field: str, value: object, wanted: str = "an int") -> int:
     if not isinstance(value, int) or isinstance(value, bool):
-        raise _wrong_type(field, value, "an int or None")
+        raise _wrong_type(field, value, wanted)
     if not -_LARGEST <= value <= _LARGEST:
         raise ArgumentInvalid(
             f"{field} is out of range", detail=f"limit {_LARGEST}", hint="Pass what a call has returned.", column=field
@@ -87,6 +91,22 @@ def optional_time(field: str, value: object) -> str | None:
         ) from None
 
 
+def optional_span(field: str, value: object) -> str | None:
+    return None if value is None else span(field, value, "a timedelta or None")
+
+
+def span(field: str, value: object, wanted: str = "a timedelta") -> str:
+    """How long, to the microsecond."""
+    if not isinstance(value, timedelta):
+        raise _wrong_type(field, value, wanted)
+    microseconds = value // timedelta(microseconds=1)
+    if abs(microseconds) > _LONGEST:
+        raise ArgumentInvalid(f"{field} is out of range", hint="Pass a shorter timedelta.", column=field)
+    seconds, rest = divmod(abs(microseconds), 1_000_000)
+    # Older servers take no large numbers of microseconds.
+    return f"{'-' if microseconds < 0 else ''}{seconds}.{rest:06} seconds"
+
+
 def pool_sizes(min_size: Any, max_size: Any, timeout: Any) -> dict[str, Any]:
     """How large a pool is and how long it waits, as psycopg_pool calls it."""
     for field, value, least in (("min_size", min_size, 0), ("max_size", max_size, 1)):
@@ -113,7 +133,48 @@ def optional_session_uid(value: object) -> str | None:
 
 
 def run_uid(value: object) -> str:
-    return _uid("run", value.run_uid if isinstance(value, (Run, RunOutcome)) else value, "a Run, a RunOutcome")
+    if isinstance(value, (Run, RunOutcome, ResumableRun)):
+        value = value.run_uid
+    return _uid("run", value, "a Run, a RunOutcome")
+
+
+def optional_run_uid(value: object) -> str | None:
+    return None if value is None else run_uid(value)
+
+
+def effect_uid(value: object, field: str = "effect") -> str:
+    if isinstance(value, (BegunEffect, Effect)):
+        value = value.effect_uid
+    return _uid(field, value, "a BegunEffect, an Effect")
+
+
+def token(run: object, attempt: object) -> int | None:
+    """The attempt to write as: the one that start_run gave, unless another one is named."""
+    if attempt is None and isinstance(run, RunOutcome):
+        if run.outcome in {"busy", "awaiting"}:
+            raise ArgumentInvalid(
+                f"run is {'executed by' if run.outcome == 'busy' else 'waiting for'} somebody else",
+                hint=f"start_run said {run.outcome}: leave it alone.",
+                column="run",
+            )
+        attempt = run.attempt
+    return optional_integer("attempt", attempt)
+
+
+def an_object(field: str, value: object) -> str:
+    if value is None:
+        raise _wrong_type(field, value, "a dict")
+    return optional_object(field, value) or ""
+
+
+def objects(field: str, values: object) -> list[dict[str, Any]]:
+    """A list of mappings, of which what is None counts as left out."""
+    if isinstance(values, (str, bytes)) or not isinstance(values, Sequence):
+        raise _wrong_type(field, values, "a list of dicts")
+    for place, value in enumerate(values):
+        if not isinstance(value, Mapping):
+            raise _wrong_type(f"{field}[{place}]", value, "a dict")
+    return [{key: given for key, given in value.items() if given is not None} for value in values]
 
 
 def optional_object(field: str, value: object) -> str | None:

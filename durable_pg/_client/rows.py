@@ -55,8 +55,11 @@ _BY_TYPE: dict[Any, Callable[[str], Any]] = {
     UUID: UUID,
     int: int,
     int | None: int,
+    UUID | None: UUID,
     bool: _true,
+    bool | None: _true,
     bytes: bytes.fromhex,
+    list[int]: json.loads,
     list[str]: json.loads,
     list[str] | None: json.loads,
 }

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from durable_pg import __version__, migrate
-from durable_pg.cli import demo, local, migrations, runs, sessions
+from durable_pg.cli import demo, effects, local, migrations, runs, sessions, tools
 
 app = typer.Typer(
     name="durable-pg",
@@ -50,3 +50,5 @@ app.command()(migrations.check)
 app.command()(demo.demo)
 app.add_typer(runs.app)
 app.add_typer(sessions.app)
+app.add_typer(effects.app)
+app.add_typer(tools.app)

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import timedelta
 
-from durable_pg.cli._terminal import lasting, shown
-from durable_pg.inspection import Timeline, Verdict
+from durable_pg.cli._terminal import ago, lasting, shown
+from durable_pg.inspection import Run, Timeline, Verdict
 
-# How long a run may say nothing before it looks dead: models and tools take minutes, not more.
-_SILENCE = timedelta(minutes=15)
 _WORDS = {
     "no_tool_recorded": "yes: no tool call is recorded, so the same turn may be sent again",
     "tools_recorded": "no: tool calls are recorded and may have had their effect",
+    "nothing_repeats": "yes: tools were called, but none would do anything twice",
+    "unverified": "no: nobody knows whether an effect happened",
     "settled": "no: it is settled; whoever sends the turn again is told its outcome",
     "nothing_executed": "yes: it is known that no tool was called",
     "not_settled": "no: it is not settled",
@@ -25,14 +24,14 @@ _WORDS = {
 def in_words(verdict: Verdict) -> str:
     """Say a verdict, with the tools that block by name."""
     words = _WORDS.get(verdict.reason, f"{'yes' if verdict.allowed else 'no'}: {verdict.reason}")
-    names_tools = verdict.tools and verdict.reason in {"tools_recorded", "tools_executed", "unknown"}
+    names_tools = verdict.tools and verdict.reason in {"tools_recorded", "tools_executed", "unverified", "unknown"}
     blocking = f" ({', '.join(verdict.tools)})" if names_tools else ""
     return shown(words + blocking)
 
 
 def tools_in_words(timeline: Timeline) -> str:
     """Say what is known of the tools that the run executed; NULL means that nobody knows."""
-    run, so_far = timeline.run, ", ".join(timeline.retry_verdict.tools)
+    run, so_far = timeline.run, ", ".join(timeline.tools_recorded or ())
     if run.tools_executed is not None:
         return shown(", ".join(run.tools_executed) or "none")
     if run.settled_at is not None:
@@ -40,27 +39,54 @@ def tools_in_words(timeline: Timeline) -> str:
     return shown(f"not settled; recorded so far: {so_far or 'none'}")
 
 
+def lease_in_words(timeline: Timeline) -> str:
+    """Say who holds a run that is not settled, or since when nobody does."""
+    run, waiting = timeline.run, timeline.read_at - timeline.run.lease_expires_at
+    if run.status == "running" and not run.lease_over:
+        return shown(f"for another {lasting(-waiting)}, held by {run.lease_holder}")
+    if run.lease_over:
+        return shown(f"ran out {ago(waiting)}, was held by {run.lease_holder}")
+    return f"none, given up {ago(waiting)}"
+
+
 def next_steps(timeline: Timeline) -> Iterator[str]:
     """Say what a person on call can do about this run."""
-    run, tools = timeline.run, shown(", ".join(timeline.retry_verdict.tools))
+    run = timeline.run
     if run.settled_at is None:
-        silent = timeline.read_at - max([run.started_at, *(event.recorded_at for event in timeline.events)])
-        if silent < _SILENCE:
-            yield f"It may be at work: it recorded something {lasting(silent)} ago. Look again in a while."
-            return
-        yield f"Nothing was recorded for {lasting(silent)}. Is its process dead?"
-        if tools:
-            yield f"Ask the provider behind each tool whether its call took effect: {tools}."
-        yield (
-            "If it is dead, settle it as failed, as its tenant and user, with the application's login: "
-            'docs/operate.md, "Runs that are stuck".'
-        )
+        yield from _of_open(timeline)
     elif run.status == "succeeded":
         yield "Nothing: whoever sends this turn again gets the recorded result."
     elif timeline.replay_verdict.allowed:
         yield "The same input may be run again, under a new invocation."
-    elif tools or run.tools_executed:
-        named = shown(", ".join(run.tools_executed or timeline.retry_verdict.tools))
+    elif timeline.tools_recorded or run.tools_executed:
+        named = shown(", ".join(run.tools_executed or timeline.tools_recorded or ()))
         yield f"Before the turn is said again, ask the provider behind each tool whether its call took effect: {named}."
     else:
         yield "Before the turn is said again, find out what it did (logs of the worker, the tools' providers)."
+
+
+def _of_open(timeline: Timeline) -> Iterator[str]:
+    run = timeline.run
+    if run.session_closed_at is not None and (run.lease_over or run.status != "running"):
+        yield 'Its session is closed, so nothing takes it up. Call it off: docs/operate.md, "Runs whose worker died".'
+        return
+    if run.status == "awaiting":
+        yield "It waits for a decision of a person."
+        return
+    if run.status == "running" and not run.lease_over:
+        yield "It may be at work. If its worker is dead, the run is free as soon as the lease is over."
+        return
+    if timeline.retry_verdict.reason == "unverified":
+        yield (
+            f"Find out whether these took effect: {shown(', '.join(timeline.retry_verdict.tools))}; "
+            'docs/operate.md, "Effects nobody knows the outcome of".'
+        )
+    yield _taken_up(run)
+
+
+def _taken_up(run: Run) -> str:
+    if run.attempts_left is not None and run.attempts_left <= 0:
+        return (
+            "Nothing by hand: it has no attempt left, and the next start_run of this invocation settles it as failed."
+        )
+    return f"Nothing by hand: the next start_run of this invocation takes it up, as attempt {run.attempt + 1}."

@@ -12,7 +12,15 @@ from durable_pg.inspection import RunRow, SessionRow, View
 # Below so many columns a row takes two lines.
 _ONE_LINE = 130
 _BETWEEN = " · "
-STATUS_STYLES = {"running": "yellow", "succeeded": "green", "failed": "red", "cancelled": "magenta"}
+STATUS_STYLES = {
+    "running": "yellow",
+    "lease over": "red",
+    "interrupted": "red",
+    "awaiting": "cyan",
+    "succeeded": "green",
+    "failed": "red",
+    "cancelled": "magenta",
+}
 
 
 @dataclass(frozen=True)
@@ -31,9 +39,9 @@ def print_runs(page: Page, runs: Sequence[RunRow], view: View, now: datetime) ->
     for run in runs:
         names = (f"{run.app_name}/{run.session_id}", run.user_id, invocation(run), tools(run))
         took = lasting(run.duration) if run.duration is not None else "..."
-        fixed = (str(run.run_uid), run.status, ago(now - run.started_at), took)
-        rows.append(_row(view, run.tenant_id, fixed, names, STATUS_STYLES.get(run.status, "")))
-    _print(page, ("RUN", "STATUS", "STARTED", "TOOK"), _titles(view, titles), rows)
+        fixed = (str(run.run_uid), status(run), ago(now - run.started_at), took)
+        rows.append(row_of(view, run.tenant_id, fixed, names, STATUS_STYLES.get(status(run), "")))
+    print_rows(page, ("RUN", "STATUS", "STARTED", "TOOK"), titles_for(view, titles), rows)
 
 
 def print_sessions(page: Page, sessions: Sequence[SessionRow], view: View, now: datetime) -> None:
@@ -44,8 +52,13 @@ def print_sessions(page: Page, sessions: Sequence[SessionRow], view: View, now: 
         when = ago(now - (session.closed_at or session.updated_at))
         fixed = (str(session.session_uid), str(session.last_seq), f"{active} {when}")
         names = (f"{session.app_name}/{session.session_id}", session.user_id, f"since {session.created_at:%Y-%m-%d}")
-        rows.append(_row(view, session.tenant_id, fixed, names, ""))
-    _print(page, ("SESSION", "EVENTS", "LAST"), _titles(view, ("NAME", "USER", "OPENED")), rows)
+        rows.append(row_of(view, session.tenant_id, fixed, names, ""))
+    print_rows(page, ("SESSION", "EVENTS", "LAST"), titles_for(view, ("NAME", "USER", "OPENED")), rows)
+
+
+def status(run: RunRow) -> str:
+    """Name where the run stands; a running one that nobody holds any more is not running."""
+    return "lease over" if run.lease_over else run.status
 
 
 def invocation(run: RunRow) -> str:
@@ -60,16 +73,19 @@ def tools(run: RunRow) -> str:
     return ", ".join(run.tools_executed) or "none"
 
 
-def _titles(view: View, titles: Sequence[str]) -> Sequence[str]:
+def titles_for(view: View, titles: Sequence[str]) -> Sequence[str]:
+    """Put the tenant first where several are shown."""
     return titles if view.tenant is not None else ("TENANT", *titles)
 
 
-def _row(view: View, tenant: str, fixed: Sequence[str], names: Sequence[str], style: str) -> Row:
+def row_of(view: View, tenant: str, fixed: Sequence[str], names: Sequence[str], style: str) -> Row:
+    """Make a row, with its tenant where several are shown, of texts that are safe to show."""
     names = names if view.tenant is not None else (tenant, *names)
     return Row(fixed, [shown(name) for name in names], style)
 
 
-def _print(page: Page, fixed: Sequence[str], names: Sequence[str], rows: Sequence[Row]) -> None:
+def print_rows(page: Page, fixed: Sequence[str], names: Sequence[str], rows: Sequence[Row]) -> None:
+    """Add rows under their titles: of what always fits, and of what may be cut."""
     widths = [max(map(width, column)) for column in zip(fixed, *(row.fixed for row in rows), strict=True)]
     natural = [max(map(width, column)) for column in zip(names, *(row.names for row in rows), strict=True)]
     one_line = page.columns is None or page.columns >= _ONE_LINE

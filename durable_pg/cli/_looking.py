@@ -55,21 +55,27 @@ class Looking:
 
     def __init__(self, connection: Connection, tenant: str | None, user: str | None, acts_as: str | None) -> None:
         self.connection = connection
-        self._who = {"tenant": tenant, "user": user, "acts_as": acts_as}
+        self._who: dict[str, str | None] = {"tenant": tenant, "user": user, "acts_as": acts_as}
 
     @contextmanager
-    def begin(self) -> Iterator[View]:
+    def begin(self, *, writes: bool = False) -> Iterator[View]:
         """Begin a transaction of its own, so that no migration waits for a long look."""
         with self.connection.begin():
-            yield open_view(self.connection, **self._who)
+            yield open_view(self.connection, **self._who, writes=writes)
 
 
 @contextmanager
 def looking(
-    url: str | None, json: bool, tenant: str | None, user: str | None, acts_as: str | None
+    url: str | None,
+    json: bool,
+    tenant: str | None,
+    user: str | None,
+    acts_as: str | None,
+    *,
+    interrupted: str = "nothing was written",
 ) -> Iterator[Looking]:
     """Connect; turn what goes wrong into a message and an exit code, and quoted names into what is safe to show."""
-    with reporting(json, "nothing was written"):
+    with reporting(json, interrupted):
         try:
             with connect(url, pooled=True) as connection:
                 yield Looking(connection, tenant, user, acts_as)

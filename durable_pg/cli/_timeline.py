@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from durable_pg.cli._advice import in_words, next_steps, tools_in_words
-from durable_pg.cli._lists import STATUS_STYLES
+from durable_pg.cli._advice import in_words, lease_in_words, next_steps, tools_in_words
+from durable_pg.cli._lists import STATUS_STYLES, status
 from durable_pg.cli._terminal import USUAL, Page, ago, brief, fit, lasting, shown, width, wrap
 from durable_pg.inspection import Event, Json, Piece, Timeline, read_pieces
 
@@ -35,13 +35,16 @@ class Entry:
 def print_run(page: Page, timeline: Timeline, *, full: bool) -> None:
     """Add the whole story of a run: what it is, what went in, what happened, what came out, what to do."""
     run = timeline.run
-    page.line(("run ", "dim"), (str(run.run_uid), "bold"), "  ", (run.status, STATUS_STYLES.get(run.status, "")))
+    page.line(("run ", "dim"), (str(run.run_uid), "bold"), "  ", (status(run), STATUS_STYLES.get(status(run), "")))
     labelled(page, "tenant", run.tenant_id)
     labelled(page, "user", run.user_id)
     labelled(page, "session", f"{run.app_name}/{run.session_id}")
     labelled(page, "", str(run.session_uid))
     labelled(page, "invocation", f"{run.invocation_id}, generation {run.generation}")
-    labelled(page, "attempt", f"{run.attempt}, triggered by {run.trigger}")
+    limit = f" (at most {run.max_attempts})" if run.max_attempts is not None else ""
+    labelled(page, "attempt", f"{run.attempt}{limit}, triggered by {run.trigger}")
+    if run.settled_at is None:
+        labelled(page, "lease", lease_in_words(timeline))
     labelled(page, "started", f"{moment(run.started_at)} ({ago(timeline.read_at - run.started_at)})")
     settled = f"{moment(run.settled_at)}, after {lasting(run.duration)}" if run.settled_at and run.duration else "no"
     labelled(page, "settled", settled)
@@ -53,6 +56,7 @@ def print_run(page: Page, timeline: Timeline, *, full: bool) -> None:
     if run.result is not None or run.status == "succeeded":
         block(page, "result", run.result, full=full, most=_SHORT_LINES)
     block(page, "error", run.error, full=full, most=_ERROR_LINES, style="red")
+    block(page, "interrupted with", run.interrupted_with, full=full, most=_ERROR_LINES, style="red")
     page.line()
     labelled(page, "send again", in_words(timeline.retry_verdict))
     labelled(page, "replay", in_words(timeline.replay_verdict))
@@ -127,12 +131,17 @@ def _entries(timeline: Timeline) -> Iterator[Entry]:
     marks = [Entry(run.started_at, "+0.0 s", mark="run started")]
     end = run.settled_at or timeline.read_at
     marks.append(Entry(end, _offset(end - run.started_at), mark=f"settled: {run.status}" if run.settled_at else "now"))
+    attempt = None
     for event in timeline.events:
         # seq is the only order: a mark goes before the first event that was recorded after it.
         while marks and marks[0].at < event.recorded_at:
             yield marks.pop(0)
-        other = f"generation {event.generation}" if event.generation != run.generation else ""
-        yield Entry(event.recorded_at, _offset(event.recorded_at - run.started_at), event, note=other)
+        notes = [f"generation {event.generation}"] if event.generation != run.generation else []
+        # Who answers for it has changed: the run was taken up.
+        if event.attempt is not None and attempt is not None and event.attempt != attempt:
+            notes.append(f"attempt {event.attempt}")
+        attempt = event.attempt or attempt
+        yield Entry(event.recorded_at, _offset(event.recorded_at - run.started_at), event, note=", ".join(notes))
     yield from marks
 
 

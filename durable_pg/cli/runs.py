@@ -38,7 +38,11 @@ def list_(  # noqa: PLR0917  # typer reads options from parameters
     ] = None,
     app_name: Annotated[str | None, typer.Option("--app", metavar="NAME", help="Of one app.")] = None,
     status: Annotated[
-        str | None, typer.Option(metavar="STATUS", help="Of one status: running, succeeded, failed or cancelled.")
+        str | None,
+        typer.Option(
+            metavar="STATUS",
+            help="Of one status: running, interrupted (lease over, too), awaiting, succeeded, failed or cancelled.",
+        ),
     ] = None,
     since: Annotated[
         str | None, typer.Option(metavar="TIME", help="Started since: 30m, 2h, 7d, or 2026-01-31T22:15 (UTC).")
@@ -48,7 +52,8 @@ def list_(  # noqa: PLR0917  # typer reads options from parameters
 ) -> None:
     """List runs, the newest first.
 
-    TOOLS says what was executed: none; unknown where nothing recorded tells; - while the run is running. With --json,
+    STATUS says lease over where a run is still called running but nobody holds it: the next start_run takes it up.
+    TOOLS says what was executed: none; unknown where nothing recorded tells; - until the run is settled. With --json,
     times are ISO 8601 and durations in seconds.
 
     Example: durable-pg runs list --tenant acme --user user-7 --session support/s-1

@@ -8,9 +8,19 @@ Every function takes a SQLAlchemy Connection that acts as somebody already, or i
         for run in list_runs(connection, tenant="acme", limit=10):
             print(run.run_uid, run.status)
 
-Nothing is written and no row is locked. What the login may not see is as absent as what never was.
+Nothing is written and no row is locked, but by resolve_effect and declare_tools. What the login may not see is as
+absent as what never was.
 """
 
+from durable_pg.inspection._effects import (
+    Effect,
+    Tool,
+    declare_tools,
+    find_effect,
+    list_effects,
+    list_tools,
+    resolve_effect,
+)
 from durable_pg.inspection._events import Event
 from durable_pg.inspection._json import Json, to_json
 from durable_pg.inspection._messages import Piece, read_pieces
@@ -30,6 +40,7 @@ from durable_pg.inspection._view import Ambiguous, NotFound, View, WrongLogin, n
 
 __all__ = [
     "Ambiguous",
+    "Effect",
     "Event",
     "Json",
     "NotFound",
@@ -40,20 +51,26 @@ __all__ = [
     "SessionRow",
     "SessionView",
     "Timeline",
+    "Tool",
     "Verdict",
     "Verification",
     "View",
     "WrongLogin",
+    "declare_tools",
+    "find_effect",
     "find_run",
     "find_session",
+    "list_effects",
     "list_runs",
     "list_sessions",
+    "list_tools",
     "now",
     "open_view",
     "page_of_sessions",
     "read_pieces",
     "read_session",
     "read_timeline",
+    "resolve_effect",
     "to_json",
     "verify_session",
 ]

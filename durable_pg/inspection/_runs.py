@@ -8,7 +8,8 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Select, Subquery, and_, func, or_, select
+from sqlalchemy import ColumnElement, Select, Subquery, Text, and_, func, or_, select
+from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.engine import Connection
 
 from durable_pg._migration.errors import BadRequest
@@ -25,7 +26,11 @@ _CANDIDATES = 10
 
 @dataclass(frozen=True)
 class RunRow:
-    """A run in a list. `tools_executed` is None as long as nobody knows; `duration` as long as it runs."""
+    """A run in a list. `tools_executed` is None as long as nobody knows; `duration` until it is settled.
+
+    `lease_over`: its status is still running, but nobody holds it any more, so that start_run takes it up.
+    `lease_expires_at` is then since when it waits, as it is for an interrupted run.
+    """
 
     tenant_id: str
     run_uid: UUID
@@ -33,6 +38,10 @@ class RunRow:
     invocation_id: str
     generation: int
     attempt: int
+    max_attempts: int | None
+    lease_holder: str | None
+    lease_expires_at: datetime
+    lease_over: bool
     trigger: str
     session_uid: UUID
     app_name: str
@@ -46,11 +55,14 @@ class RunRow:
 
 @dataclass(frozen=True)
 class Run(RunRow):
-    """A run with what went in and what came out."""
+    """A run with what went in and what came out. `attempts_left` is None where there is no limit."""
 
+    attempts_left: int | None
+    session_closed_at: datetime | None
     input: Json | None
     result: Json | None
     error: Json | None
+    interrupted_with: Json | None
 
 
 @dataclass(frozen=True)
@@ -67,12 +79,14 @@ class Timeline:
     """A run and the events of its invocation, in order of seq.
 
     `events` may be only the latest of `events_recorded`. Events of an earlier generation are among them as long as they
-    stand: verdicts count them too. `read_at` is the database's time.
+    stand: verdicts count them too. `tools_recorded` is what log and ledger hold so far, None where that tells nothing.
+    `read_at` is the database's time.
     """
 
     run: Run
     events: tuple[Event, ...]
     events_recorded: int
+    tools_recorded: tuple[str, ...] | None
     retry_verdict: Verdict
     replay_verdict: Verdict
     read_at: datetime
@@ -91,7 +105,8 @@ def list_runs(
 ) -> tuple[RunRow, ...]:
     """Return the newest runs that the connection may see, newest first.
 
-    `tenant` None: of all tenants. Raises BadRequest for a status that runs can't have.
+    `tenant` None: of all tenants. A run whose lease is over is found as interrupted, not as running.
+    Raises BadRequest for a status that runs can't have.
     """
     conditions = _conditions(user=user, session=session, status=status, since=since)
     if app is not None:
@@ -146,10 +161,21 @@ def read_timeline(connection: Connection, run: Run, *, latest: int | None = None
         run,
         found,
         recorded,
+        _recorded_tools(connection, run),
         _verdict(connection, func.durable.retry_verdict, run.run_uid),
         _verdict(connection, func.durable.replay_verdict, run.run_uid),
         now(connection),
     )
+
+
+def _recorded_tools(connection: Connection, run: Run) -> tuple[str, ...] | None:
+    whole_row: Any = runs.table_valued()
+    found: Any = connection.execute(
+        select(func.durable.recorded_tools(whole_row, type_=ARRAY(Text))).where(
+            runs.c.tenant_id == run.tenant_id, runs.c.run_uid == run.run_uid
+        )
+    ).scalar_one()
+    return None if found is None else tuple(found)
 
 
 def _verdict(connection: Connection, function: Any, run: UUID) -> Verdict:
@@ -161,8 +187,12 @@ def _verdict(connection: Connection, function: Any, run: UUID) -> Verdict:
 def _conditions(
     *, user: str | None = None, session: UUID | None = None, status: str | None = None, since: datetime | None = None
 ) -> list[ColumnElement[bool]]:
-    given = ((runs.c.user_id, user), (runs.c.session_uid, session), (runs.c.status, status))
+    given = ((runs.c.user_id, user), (runs.c.session_uid, session))
     conditions: list[ColumnElement[bool]] = [column == value for column, value in given if value is not None]
+    if status == "interrupted":
+        conditions.append(or_(runs.c.status == status, _LEASE_OVER))
+    elif status is not None:
+        conditions.append(and_(runs.c.status == status, ~_LEASE_OVER))
     if since is not None:
         first = max(int((since - _SLACK).timestamp() * 1000), 0)
         conditions += [runs.c.run_uid >= UUID(int=first << 80), runs.c.started_at >= since]
@@ -191,7 +221,7 @@ def _check_status(connection: Connection, status: str) -> None:
 
 def _row(row: Any) -> dict[str, Any]:
     given = dict(row)
-    for name in ("started_at", "settled_at"):
+    for name in given.keys() & {"started_at", "settled_at", "lease_expires_at", "session_closed_at"}:
         given[name] = in_utc(given[name])
     if given["tools_executed"] is not None:
         given["tools_executed"] = tuple(given["tools_executed"])
@@ -200,17 +230,27 @@ def _row(row: Any) -> dict[str, Any]:
 
 def _run(row: Any) -> Run:
     given = _row(row)
-    given.update({name: as_json(given[name]) for name in ("input", "result", "error")})
+    given.update({name: as_json(given[name]) for name in _JSON})
     return Run(**given)
 
 
+# By the database's clock, as start_run sees it; the tables say interrupted only when somebody has reaped it.
+_LEASE_OVER = and_(runs.c.status == "running", runs.c.lease_expires_at <= func.clock_timestamp())
 _WITH_SESSION = runs.join(
     sessions, and_(sessions.c.tenant_id == runs.c.tenant_id, sessions.c.session_uid == runs.c.session_uid)
 )
 _ROW: tuple[ColumnElement[Any], ...] = (
-    *(runs.c[name] for name in ("tenant_id", "run_uid", "status", "invocation_id", "generation", "attempt", "trigger")),
+    *(runs.c[name] for name in ("tenant_id", "run_uid", "status", "invocation_id", "generation", "attempt")),
+    *(runs.c[name] for name in ("max_attempts", "lease_holder", "lease_expires_at", "trigger")),
+    _LEASE_OVER.label("lease_over"),
     *(runs.c.session_uid, sessions.c.app_name, sessions.c.session_id, runs.c.user_id),
     *(runs.c.started_at, runs.c.settled_at, (runs.c.settled_at - runs.c.started_at).label("duration")),
     runs.c.tools_executed,
 )
-_ALL = (*_ROW, *(sent(runs.c[name]).label(name) for name in ("input", "result", "error")))
+_JSON = ("input", "result", "error", "interrupted_with")
+_ALL = (
+    *_ROW,
+    (runs.c.max_attempts - (runs.c.attempt - runs.c.first_attempt + 1)).label("attempts_left"),
+    sessions.c.closed_at.label("session_closed_at"),
+    *(sent(runs.c[name]).label(name) for name in _JSON),
+)

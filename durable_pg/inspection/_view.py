@@ -59,16 +59,21 @@ class View:
 
 
 def open_view(
-    connection: Connection, *, tenant: str | None = None, user: str | None = None, acts_as: str | None = None
+    connection: Connection,
+    *,
+    tenant: str | None = None,
+    user: str | None = None,
+    acts_as: str | None = None,
+    writes: bool = False,
 ) -> View:
-    """Begin to look, in a transaction in which nothing has been done yet; it becomes READ ONLY.
+    """Begin to look, in a transaction in which nothing has been done yet; it becomes READ ONLY unless it `writes`.
 
     An app login looks as `tenant` and `user`. An operator names the `tenant` and looks as `acts_as` (the name of the
     operating system's user when None); `user` is then whose data is meant. An auditor may leave out both.
     Raises WrongLogin for any other login, and when something is missing.
     """
     for statement in _PREPARE.split(";"):
-        connection.execute(text(statement))
+        connection.execute(text(statement.replace(" read only", "") if writes else statement))
     found = connection.execute(text(_LOGIN)).one()
     if not found.installed:
         raise NotFound(

@@ -1,0 +1,115 @@
+# Generated from performing_async.py by tools/async_to_sync.py: change that.
+"""One effect from begin to record: nothing is called that may have happened, and what can't be judged is unverified."""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+from typing import Any
+
+from durable_pg._client.calling import called, see_through
+from durable_pg._client.effects import Effects
+from durable_pg._client.holding import Hold, described
+from durable_pg._client.wanted import Wanted, evidence, not_executed, recorded_error, unverified
+from durable_pg.effects import Failed, Succeeded, Unknown
+from durable_pg.errors import EffectFailed, JsonNotStorable, WriteOnce
+from durable_pg.types import BegunEffect, Effect, RunOutcome
+
+log = logging.getLogger("durable_pg")
+
+
+class Performing:
+    """Executes effects for one attempt. `patience`: how long an outcome is waited for while being cancelled."""
+
+    def __init__(self, me: Effects, run: RunOutcome, hold: Hold, patience: float) -> None:
+        self._me = me
+        self._run = run
+        self._hold = hold
+        self._patience = patience
+
+    def perform(self, wanted: Wanted) -> Any:
+        """Return the effect's result, recorded now or before. Raises as Run.effect() says."""
+        begun = self._begin(wanted)
+        if begun.outcome == "unverified":
+            try:
+                resolved = self._verify(begun, wanted)
+            except WriteOnce:
+                # Its own worker has come back with the truth meanwhile, or somebody else has looked.
+                resolved = None
+            if resolved is not None and resolved.status == "succeeded":
+                return resolved.result
+            # What is recorded is the answer; what certainly did not happen is begun again.
+            begun = self._begin(wanted)
+        if begun.outcome == "execute":
+            return self._execute(begun, wanted)
+        if begun.outcome == "recorded":
+            return begun.result
+        raise not_executed(begun)
+
+    def _begin(self, wanted: Wanted) -> BegunEffect:
+        with self._hold.writing():
+            return self._me.begin_effect(
+                self._run,
+                wanted.tool,
+                wanted.args,
+                step=wanted.step,
+                ordinal=wanted.ordinal,
+                intent=wanted.intent,
+                scope=wanted.scope,
+                args_may_differ=wanted.args_may_differ,
+                provider_dedupes_for=wanted.provider_dedupes_for,
+            )
+
+    def _execute(self, begun: BegunEffect, wanted: Wanted) -> Any:
+        # A process that slept since it asked must not wake up and call: others may have been told that nobody has.
+        self._hold.check_clock()
+        try:
+            result = called(partial(wanted.call, begun.idempotency_key), wanted.timeout)
+        except BaseException as error:
+            if not wanted.certainly_failed(error):
+                self._leave_unverified(begun, error)
+                raise
+            self._finish(begun, "failed", error=recorded_error(error))
+            if isinstance(error, EffectFailed):
+                raise
+            raise EffectFailed(described(error)) from error
+        try:
+            self._finish(begun, "succeeded", result=result)
+        except JsonNotStorable as unfit:
+            self._leave_unverified(begun, unfit)
+            raise JsonNotStorable(
+                f"{begun.tool} was called, but its result can't be recorded: {unfit.message}",
+                detail=unfit.detail,
+                hint=f"{unfit.hint} The effect is unverified until somebody resolves it.",
+                column="result",
+                call="finish_effect",
+                names={**unfit.names, "effect_uid": str(begun.effect_uid)},
+            ) from None
+        return result
+
+    def _finish(self, begun: BegunEffect, status: Any, *, result: Any = None, error: Any = None) -> None:
+        """Record what is known, even while being cancelled or after the lease was lost: it is true all the same."""
+        finish = self._me.finish_effect(begun, status, result=result, error=error)
+        see_through(finish, after_cancel=self._patience)
+
+    def _leave_unverified(self, begun: BegunEffect, error: BaseException) -> None:
+        try:
+            self._finish(begun, "unverified", error=described(error))
+        except Exception as trouble:  # noqa: BLE001 - the tool's own exception is what the caller has to see
+            # Without an outcome it reads as unverified as soon as its lease is over.
+            log.warning("an effect could not be recorded as unverified: %s", type(trouble).__name__)
+
+    def _verify(self, begun: BegunEffect, wanted: Wanted) -> Effect:
+        if wanted.verify is None:
+            raise not_executed(begun)
+        try:
+            found = called(partial(wanted.verify, begun.idempotency_key), None)
+        except Exception as error:
+            raise unverified(begun, f"verify raised {type(error).__name__}") from error
+        if isinstance(found, Unknown):
+            raise unverified(begun, "verify could not tell")
+        if not isinstance(found, (Succeeded, Failed)):
+            raise TypeError(f"verify has to answer Succeeded, Failed or Unknown, not {type(found).__name__}")
+        if isinstance(found, Failed):
+            return self._me.resolve_effect(begun, "failed", evidence(found))
+        return self._me.resolve_effect(begun, "succeeded", evidence(found), result=found.result)
