@@ -18,6 +18,7 @@ from rich.text import Text
 
 from durable_pg.cli.output import Json
 from durable_pg.cli.trajectories import on_trajectories
+from durable_pg.demo.killed import Killed
 from durable_pg.demo.main import Report, run_demo
 from durable_pg.demo.trajectories import NotTrajectories
 from durable_pg.server import NoEmbeddedServer
@@ -36,20 +37,27 @@ def demo(
     submissions: Annotated[
         int, typer.Option(metavar="N", min=1, max=100, help="With a file: how often each run is submitted.")
     ] = 3,
+    kills: Annotated[
+        int,
+        typer.Option(
+            metavar="N", min=0, max=1000, help="With a file: workers killed while they work its runs as agents would."
+        ),
+    ] = 30,
     json: Json = False,
 ) -> None:
     """Watch Postgres record real agent runs once and refuse to be cheated. Needs no Postgres, leaves nothing behind.
 
     Starts an embedded server in a temporary directory (extra "embedded"), migrates it as a login that is no superuser,
-    records four real runs of a tool-calling agent as the app, then attacks the record as the app, the operator, a
-    function gone wrong and the owner. Exits 1 if anything was not refused as it must be, or if a count is off.
+    records four real runs of a tool-calling agent as the app, attacks the record as the app, the operator, a function
+    gone wrong and the owner, then kills a worker at the worst moment and goes on as another. Exits 1 if anything was
+    not refused or answered as it must be, or if a count is off.
     """
     console = Console(stderr=json)
     with _reporting(json):
         if trajectories is None:
             _on_bundled_runs(console, json)
         else:
-            on_trajectories(console, trajectories, workers, submissions, json)
+            on_trajectories(console, trajectories, workers=workers, submissions=submissions, kills=kills, json=json)
 
 
 @contextmanager
@@ -81,6 +89,7 @@ def _show(console: Console, report: Report) -> None:
     console.print()
     console.print(_recorded(report))
     _refused(console, report)
+    _killed(console, report.killed)
     held = sum(tried.held for tried in report.tried)
     duplicates = sum(run.duplicates for run in report.recorded)
     console.print(
@@ -92,6 +101,14 @@ def _show(console: Console, report: Report) -> None:
         "[dim]The honest limit: whoever can run SQL as the app can act as any of its users, and can leave out what it "
         "did. It can't rewrite what is recorded, record a thing twice, or become the owner.[/dim]"
     )
+
+
+def _killed(console: Console, killed: Killed) -> None:
+    console.print("[italic]A worker killed after the provider had acted, before anything was recorded[/italic]\n")
+    for told in killed.told:
+        console.print(f"    {told.who:<10} [green]{told.answer:<11}[/green] {told.about}", highlight=False)
+    done = f"{killed.refunds} refund" if killed.refunds == 1 else f"[red]{killed.refunds} refunds[/red]"
+    console.print(f"    provider   {done}\n", highlight=False)
 
 
 def _recorded(report: Report) -> Table:

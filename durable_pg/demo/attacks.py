@@ -46,7 +46,7 @@ ATTACKS = [
     Attack(
         "app",
         "settle another run and leave its tool call out",
-        f"select durable.settle_run({ME}, run_uid => {{open_run_uid}}, status => 'failed',"
+        f"select durable.settle_run({ME}, run_uid => {{open_run_uid}}, attempt => 1, status => 'failed',"
         " tools_executed => '{{}}')",
         "tools-complete",
         "23W08",
@@ -77,7 +77,39 @@ ATTACKS = [
         "owner-apart",
         "42501",
     ),
+    Attack(
+        "app",
+        "begin the done refund with another amount",
+        f"select durable.begin_effect({ME}, run_uid => {{open_run_uid}}, attempt => 1, tool => 'refund',"
+        " args => '{{\"amount\": 500}}', intent => 'refund:order-7')",
+        "effect-once",
+        "23W10",
+    ),
+    Attack(
+        "app",
+        "record that the refund failed after all",
+        f"select durable.finish_effect({ME}, effect_uid => {{effect_uid}}, attempt => 1, status => 'failed')",
+        "effect-once",
+        "23W02",
+    ),
+    Attack(
+        "app",
+        "go on as an attempt that does not hold the run",
+        f"select durable.save_checkpoint({ME}, run_uid => {{open_run_uid}}, attempt => 7, step => 1,"
+        " state => '{{}}')",
+        "fenced",
+        "55W04",
+    ),
     Attack("operator", "rewrite history", "update durable.events set author = 'user'", "least-privilege", "42501"),
+    Attack(
+        "operator",
+        "resolve an effect without evidence",
+        "select durable.resolve_effect(me => durable.act_as({tenant}, 'jane'), effect_uid => {effect_uid},"
+        " status => 'failed', evidence => '{{}}')",
+        "audited",
+        "22W03",
+    ),
+    Attack("maintainer", "read what was refunded", "select args from durable.effects", "least-privilege", "42501"),
     Attack("maintainer", "read content", "select content from durable.events", "least-privilege", "42501"),
     Attack("auditor", "correct a run", "update durable.runs set error = null", "least-privilege", "42501"),
     Attack(
@@ -97,10 +129,27 @@ ATTACKS = [
     Attack(
         "durable_engine",
         "a faulty function: give a run to another user",
-        "insert into durable.runs (tenant_id, session_uid, user_id, invocation_id, generation, trigger)"
-        " values ({tenant}, {session_uid}, 'other-user', 'turn-10', 0, 'user')",
+        "insert into durable.runs (tenant_id, session_uid, user_id, invocation_id, generation, trigger, lease_holder,"
+        " lease_expires_at) values ({tenant}, {session_uid}, 'other-user', 'turn-10', 0, 'user', 'w', now())",
         "user-isolation",
         "42501",
+    ),
+    Attack(
+        "durable_engine",
+        "a faulty function: refund the intent again",
+        "insert into durable.effects (tenant_id, user_id, app_name, run_uid, step, ordinal, tool, scope, intent,"
+        " args_digest, failures, idempotency_key, first_begun_at, held_by, attempt, begun_at, lease_expires_at)"
+        " select tenant_id, user_id, app_name, run_uid, step, ordinal, tool, scope, intent, args_digest, 9, 'k9',"
+        " now(), held_by, attempt, now(), now() from durable.effects where effect_uid = {effect_uid}",
+        "effect-once",
+        "23505",
+    ),
+    Attack(
+        "durable_engine",
+        "a faulty function: give a run back",
+        "update durable.runs set attempt = 0 where run_uid = {open_run_uid}",
+        "fenced",
+        "23514",
     ),
     Attack("durable_owner", "empty the log", "truncate durable.events", "append-only", "23W01"),
     Attack("durable_owner", "rewrite the log", "update durable.events set author = 'x'", "identity-required", "42W03"),

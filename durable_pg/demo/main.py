@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import psycopg
@@ -14,14 +16,20 @@ from psycopg import sql
 from durable_pg.client import Durable
 from durable_pg.demo.attacks import ATTACKS, Attack
 from durable_pg.demo.database import DemoDatabase, demo_database
+from durable_pg.demo.killed import Killed, kill_one
 from durable_pg.demo.recording import AgentRun, bundled_runs, record
 
 TENANT = "airline-one"
 START_ANOTHER = "select run_uid from durable.start_run(session_uid => %(session)s, invocation_id => 'turn-9')"
 CALL_A_TOOL = """
-select durable.append_event(session_uid => %(session)s, author => 'agent', invocation_id => 'turn-9',
+select durable.append_event(session_uid => %(session)s, author => 'agent', invocation_id => 'turn-9', attempt => 1,
     content => '{"role": "assistant", "tool_calls": [{"function": {"name": "cancel_reservation"}}]}')
 """
+BEGIN = """
+select effect_uid from durable.begin_effect(run_uid => %(run)s, attempt => 1, tool => 'refund',
+    args => '{"amount": 20}', intent => 'refund:order-7')
+"""
+FINISH = "select durable.finish_effect(effect_uid => %(effect)s, attempt => 1, status => 'succeeded', result => '1')"
 
 
 @dataclass
@@ -59,11 +67,13 @@ class Report:
     recorded: list[Recorded] = field(default_factory=list)
     tried: list[Tried] = field(default_factory=list)
     unchanged: bool = False
+    killed: Killed = field(default_factory=Killed)
 
     @property
     def passed(self) -> bool:
-        """Whether every run was recorded once and every attack refused."""
-        return self.unchanged and all(run.intact for run in self.recorded) and all(tried.held for tried in self.tried)
+        """Whether every run was recorded once, every attack refused, and a killed worker's refund done once."""
+        recorded = all(run.intact for run in self.recorded)
+        return self.unchanged and recorded and all(tried.held for tried in self.tried) and self.killed.passed
 
     def facts(self) -> dict[str, Any]:
         """The report for a machine."""
@@ -77,6 +87,7 @@ class Report:
             "recorded": [asdict(run) for run in self.recorded],
             "attacks": attacks,
             "rows_unchanged": self.unchanged,
+            "killed_worker": {"told": [told._asdict() for told in self.killed.told], "refunds": self.killed.refunds},
             "passed": self.passed,
         }
 
@@ -121,18 +132,21 @@ class Demo:
         return Recorded(run.format, len(events), turns, tools, outcomes["duplicate"], intact and complete)
 
     def target(self, run: AgentRun) -> dict[str, sql.Literal]:
-        """Names for the attacks: a settled run, its session, and a run that is executing with a tool call recorded."""
+        """Names for the attacks: a settled run, its session, a run that executes, and an effect it has done."""
         with psycopg.connect(self._database.url("app")) as app:
             app.execute("select durable.act_as(%s, %s)", (TENANT, run.user_id))
             session_uid, run_uid = _row(app, "select session_uid, run_uid from durable.runs", {})
             (open_run_uid,) = _row(app, START_ANOTHER, {"session": session_uid})
             app.execute(CALL_A_TOOL, {"session": session_uid})
+            (effect_uid,) = _row(app, BEGIN, {"run": open_run_uid})
+            app.execute(FINISH, {"effect": effect_uid})
         names = {
             "tenant": TENANT,
             "user": run.user_id,
             "session_uid": session_uid,
             "run_uid": run_uid,
             "open_run_uid": open_run_uid,
+            "effect_uid": effect_uid,
         }
         return {name: sql.Literal(value) for name, value in names.items()}
 
@@ -156,6 +170,8 @@ class Demo:
                     "select session_uid, last_seq, head_hash, revision, state from durable.sessions order by 1",
                     "select * from durable.events order by session_uid, seq",
                     "select * from durable.runs order by run_uid",
+                    "select * from durable.effects order by effect_uid",
+                    "select * from durable.checkpoints order by run_uid, step",
                 )
             ]
 
@@ -172,4 +188,7 @@ def run_demo(tell: Callable[[str], None]) -> Report:
         tell(f"Attacking the record in {len(ATTACKS)} ways")
         report.tried = [demo.attack(attack, target) for attack in ATTACKS]
         report.unchanged = demo.snapshot() == before
+        tell("Killing a worker between the provider's act and its record")
+        with TemporaryDirectory(prefix="durable-pg-provider-") as folder:
+            report.killed = kill_one(database.url("app"), TENANT, runs[0].user_id, Path(folder))
     return report

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import time
 from collections import Counter
 from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
 from durable_pg.client import Identity
+from durable_pg.types import RunOutcome
+
+# Between two questions whether a busy run is settled.
+_BUSY = 0.02
 
 
 @dataclass(frozen=True)
@@ -54,11 +59,13 @@ def record(me: Identity, run: AgentRun, *, app: str = "airline") -> Counter[str]
 
     May be called any number of times, from any number of processes at once: what is recorded already is told so.
     Each user turn has an invocation of its own, which is all that makes it unique; the other events have an event_id.
+    Of all who record the same run one holds it; the others wait until it is settled and find everything recorded.
     """
     outcomes: Counter[str] = Counter()
     session = me.open_session(app, run.session_id)
     turn = 0
-    started = None
+    held: RunOutcome | None = None
+    waited = False
     for place, event in enumerate(run.events, start=1):
         turn += event.is_user_turn
         appended = me.append_event(
@@ -67,13 +74,18 @@ def record(me: Identity, run: AgentRun, *, app: str = "airline") -> Counter[str]
             event.content,
             invocation_id=f"turn-{turn}" if event.is_user_turn else "turn-1",
             event_id=None if event.is_user_turn else f"event-{place}",
+            attempt=None if event.is_user_turn or held is None else held.attempt,
         )
         outcomes[appended.outcome] += 1
-        if started is None:
-            started = me.start_run(session, "turn-1")
-            outcomes[f"start_run: {started.outcome}"] += 1
-    # Told busy, another one executes the run, and settles it.
-    if started is not None and started.outcome != "busy":
-        settled = me.settle_run(started, "succeeded", result={"events": len(run.events)})
+        if held is None:
+            held = me.start_run(session, "turn-1")
+            outcomes[f"start_run: {held.outcome}"] += 1
+            waited = held.outcome == "busy"
+            while held.outcome == "busy":
+                time.sleep(_BUSY)
+                held = me.start_run(session, "turn-1")
+    # Whoever executed the run meanwhile has settled it; if it died instead, the run is this one's now.
+    if held is not None and not (waited and held.outcome == "settled"):
+        settled = me.settle_run(held, "succeeded", result={"events": len(run.events)})
         outcomes[f"settle_run: {settled.outcome}"] += 1
     return outcomes

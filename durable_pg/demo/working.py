@@ -1,0 +1,154 @@
+"""A worker process of the demo: works real agent runs as an agent would, until somebody kills it.
+
+What is done outside is a line in a file, written by one system call: it survives the process, and nobody can take it
+back. So the file is the provider, and tells how often each call really happened.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+import time
+from dataclasses import dataclass
+from datetime import timedelta
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from durable_pg.client import Durable, Identity
+from durable_pg.demo.recording import AgentRun, Event
+from durable_pg.effects import Failed, Succeeded
+from durable_pg.errors import LeaseLost, RunBusy, RunSettled
+from durable_pg.running import Run
+from durable_pg.types import NewEvent
+
+APP = "airline"
+WORK = "turn-1"
+LEASE = timedelta(seconds=3)
+# A provider is a network away, seconds each way: workers die before it has heard, and before they have.
+_LATENCY = 0.02
+_LOOKS_ONLY = ("get_", "search_", "list_", "calculate", "think")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What every worker is given."""
+
+    app_url: str
+    maintainer_url: str
+    tenant: str
+    provider: Path
+    runs: list[AgentRun]
+
+
+def has_effect(tool: str) -> bool:
+    """Whether calling it again could do something twice; unknown tools have an effect."""
+    return not tool.startswith(_LOOKS_ONLY)
+
+
+def tool_calls(event: Event) -> list[dict[str, Any]]:
+    """The functions that a chat message calls."""
+    return [call["function"] for call in event.content.get("tool_calls") or []]
+
+
+class Provider:
+    """Does things by appending a line, and knows what it has done."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+
+    def act(self, key: str, call: str) -> dict[str, str]:
+        """Do it, whether or not it was done before."""
+        time.sleep(_LATENCY)
+        with self._file.open("ab", buffering=0) as log:
+            log.write(json.dumps({"key": key, "call": call}).encode() + b"\n")
+        time.sleep(_LATENCY)
+        return {"done": call}
+
+    def acts(self) -> list[dict[str, str]]:
+        """All that was done."""
+        return [json.loads(line) for line in self._file.read_bytes().splitlines()] if self._file.exists() else []
+
+    def ask(self, key: str) -> Succeeded | Failed:
+        """Whether it was done under this key: the other channel, for what a killed worker has left open."""
+        for act in self.acts():
+            if act["key"] == key:
+                return Succeeded({"done": act["call"]}, channel="the provider's log", seen=f"a line for {act['call']}")
+        return Failed(channel="the provider's log", seen="no line with this key")
+
+
+def work(plan: Plan, seed: int, parent: Connection) -> None:
+    """Take up what was left lying, then what nobody has begun; never returns. Says when it is ready, and waits."""
+    # A terminal's Ctrl-C reaches every process of the group; the first one ends the others.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    chance = random.Random(seed)
+    unbegun = list(range(len(plan.runs)))
+    chance.shuffle(unbegun)
+    with Durable.from_url(plan.app_url, max_size=2) as app, Durable.from_url(plan.maintainer_url, max_size=1) as cron:
+        parent.send(True)
+        parent.recv()
+        while True:
+            waiting = cron.maintainer().list_resumable(max_runs=50)
+            if waiting:
+                found = chance.choice(waiting)
+                me = app.act_as(found.tenant_id, found.user_id)
+                (row,) = [run for run in me.list_runs(found.session_uid) if run.run_uid == found.run_uid]
+                _try(plan, me, row.input["place"])
+            elif unbegun:
+                place = unbegun.pop()
+                _try(plan, app.act_as(plan.tenant, plan.runs[place].user_id), place)
+            else:
+                time.sleep(LEASE.total_seconds() / 10)
+
+
+def _try(plan: Plan, me: Identity, place: int) -> None:
+    found = plan.runs[place]
+    session = me.open_session(APP, found.session_id)
+    opening = found.events[0].content if found.events[0].is_user_turn else None
+    try:
+        with me.run(session, WORK, message=opening, input={"place": place}, lease=LEASE) as run:
+            _Agent(me, run, session.session_uid, found, place, Provider(plan.provider)).go_on()
+            run.result = {"events": len(found.events)}
+    except (RunBusy, RunSettled, LeaseLost):
+        # Another worker has it, or has finished it.
+        pass
+
+
+@dataclass
+class _Agent:
+    me: Identity
+    run: Run
+    session: Any
+    found: AgentRun
+    place: int
+    provider: Provider
+
+    def go_on(self) -> None:
+        """Do the messages one by one, from where an earlier attempt has got to."""
+        begin = self.run.state["next"] if self.run.state else int(self.found.events[0].is_user_turn)
+        for step in range(begin, len(self.found.events)):
+            event = self.found.events[step]
+            said = NewEvent(author=event.author, content=event.content, event_id=f"event-{step + 1}")
+            if event.is_user_turn:
+                turn = sum(earlier.is_user_turn for earlier in self.found.events[: step + 1])
+                self.me.append_event(self.session, "user", event.content, invocation_id=f"turn-{turn}")
+            elif calls := tool_calls(event):
+                self.run.append_event(event.author, event.content, event_id=said["event_id"])
+                for ordinal, call in enumerate(calls):
+                    self._call(step, ordinal, call)
+            done = [] if event.is_user_turn or tool_calls(event) else [said]
+            self.run.record_step(step, events=done, state={"next": step + 1})
+
+    def _call(self, step: int, ordinal: int, call: dict[str, Any]) -> None:
+        if not has_effect(call["name"]):
+            return
+        name = f"{self.place}/{step}/{ordinal}"
+        self.run.effect(
+            call["name"],
+            step=step,
+            ordinal=ordinal,
+            args={"arguments": call.get("arguments")},
+            call=lambda key: self.provider.act(key, name),
+            verify=self.provider.ask,
+        )
