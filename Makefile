@@ -9,7 +9,7 @@ PYTEST_ARGS ?=
 PIP_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format revision generate check-generated build clean
+.PHONY: help demo test crash lint format revision generate check-generated build clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' Makefile
@@ -19,6 +19,10 @@ demo: $(VENV)/demo.stamp ## Watch Postgres record a few agent runs and refuse to
 
 test: $(VENV)/dev.stamp ## Run the tests, on an embedded Postgres or on DURABLE_PG_TEST_URL; PYTEST_ARGS='-k name'
 	@$(BIN)/python -m pytest $(WORKERS) $(PYTEST_ARGS)
+
+crash: $(VENV)/dev.stamp ## Kill workers, their connections and the server a few hundred times; KILLS=1000 SEED=7
+	@DURABLE_PG_CRASH_KILLS=$(or $(KILLS),150) DURABLE_PG_CRASH_SEED=$(or $(SEED),4) \
+	    $(BIN)/python -m pytest tests/crash $(PYTEST_ARGS)
 
 lint: $(VENV)/dev.stamp check-generated ## Run ruff, mypy, sqlfluff and the checks of generated files
 	@$(BIN)/ruff check .

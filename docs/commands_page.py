@@ -49,7 +49,7 @@ def _paragraphs(text: str | None) -> list[str]:
 def _signature(parameter: Any) -> str:
     if parameter.param_type_name == "argument":
         return str(parameter.metavar or parameter.name.upper())
-    names = ", ".join(parameter.opts)
+    names = ", ".join([*parameter.opts, *parameter.secondary_opts])
     return names if parameter.is_flag else f"{names} {parameter.metavar or 'VALUE'}"
 
 
