@@ -61,8 +61,8 @@ def start(connection: Connection, session: UUID, invocation: str = "inv-1", **mo
 
 
 def settle(connection: Connection, run: UUID, **more: Any) -> DictRow:
-    """Settle a run, as succeeded unless more is said."""
-    return call(connection, "settle_run", **{"run_uid": run, "status": "succeeded", **more})
+    """Settle a run, as its first attempt and as succeeded unless more is said."""
+    return call(connection, "settle_run", **{"run_uid": run, "attempt": 1, "status": "succeeded", **more})
 
 
 def events(connection: Connection, session: UUID, **more: Any) -> list[DictRow]:

@@ -35,10 +35,13 @@ def pytest_report_header() -> str:
     return f"postgres: {os.environ.get(servers.URL, 'not started')}"
 
 
-# What starts servers of its own, or needs none.
+# What starts servers of its own, needs none, or shows something of the client that no version of Postgres has a say in.
 ONCE = (
+    "catalog/test_sql_files",
     "cli/test_local_server",
+    "client/test_bad_input",
     "client/test_json_codec",
+    "client/test_json_property",
     "client/test_restarted",
     "client/test_typing",
     "demo/",

@@ -10,7 +10,10 @@ from psycopg.rows import DictRow
 
 from tests.harness import Connection, Database, one
 
-TABLES = ("app_states", "user_states", "sessions", "events", "runs", "audit_log")
+TABLES = (
+    *("app_states", "user_states", "sessions", "events", "runs", "effects", "effect_calls", "checkpoints", "tools"),
+    "audit_log",
+)
 _numbers = count(1)
 
 

@@ -54,7 +54,7 @@ def test_a_retry_after_the_turn_has_settled_is_still_told_duplicate(db: Rented) 
         session = open_session(app)
         appended = say(app, session, "refund order 7")
         run = start(app, session)
-        app.execute("select durable.settle_run(run_uid => %s, status => 'succeeded')", (run,))
+        app.execute("select durable.settle_run(run_uid => %s, attempt => 1, status => 'succeeded')", (run,))
     with nothing_written(db), db.as_app() as app:
         repeated = say(app, session, "refund order 7", expected_revision=0)
     assert repeated == {**appended, "outcome": "duplicate"}

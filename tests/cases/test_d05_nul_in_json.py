@@ -3,7 +3,7 @@ r"""D05, aegra/aegra#227: a tool returned \u0000, the insert was refused and the
 import psycopg
 import pytest
 
-from tests.calls import append, call, events, open_session, said, start
+from tests.calls import append, call, events, open_session, said, settle, start
 from tests.harness import refused, value
 from tests.rented import Rented, nothing_written
 
@@ -37,7 +37,7 @@ def test_nul_in_a_runs_input_result_and_error_reads_back_equal(db: Rented) -> No
     with db.as_app() as app:
         session = open_session(app)
         run = start(app, session, input=RESPONSE)
-        settled = call(app, "settle_run", run_uid=run, status="failed", result=RESPONSE, error={"\0": "\0"})
+        settled = settle(app, run, status="failed", result=RESPONSE, error={"\0": "\0"})
         listed = call(app, "list_runs", session_uid=session)
     assert (settled["result"], settled["error"]) == (RESPONSE, {"\0": "\0"})
     assert (listed["input"], listed["result"], listed["error"]) == (RESPONSE, RESPONSE, {"\0": "\0"})

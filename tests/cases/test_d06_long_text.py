@@ -47,7 +47,7 @@ def test_names_up_to_512_characters_are_stored_whole(db: Rented, length: int) ->
     with db.as_app("T1", name) as app:
         session = open_session(app, name, app_name=name)
         start(app, session, name, trigger=name)
-        append(app, session, name, invocation_id=name, event_id=name)
+        append(app, session, name, invocation_id=name, event_id=name, attempt=1)
         (event,) = events(app, session)
         found = call(app, "list_sessions")
     assert (event["author"], event["invocation_id"], event["event_id"]) == (name, name, name)

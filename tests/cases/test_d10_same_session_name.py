@@ -76,6 +76,15 @@ CALLS: dict[str, Callable[[Connection, UUID], object]] = {
 RUN_CALLS: dict[str, Callable[[Connection, UUID], object]] = {
     "settle_run": settle,
     "settle_run, with another attempt": lambda app, uid: settle(app, uid, attempt=7),
+    "renew_lease": lambda app, uid: call(app, "renew_lease", run_uid=uid, attempt=1),
+    "interrupt_run": lambda app, uid: call(app, "interrupt_run", run_uid=uid, attempt=1),
+    "cancel_run": lambda app, uid: call(app, "cancel_run", run_uid=uid, reason="not mine"),
+    "begin_effect": lambda app, uid: call(app, "begin_effect", run_uid=uid, attempt=1, tool="refund"),
+    "begin_effect, for the tenant": lambda app, uid: call(
+        app, "begin_effect", run_uid=uid, attempt=1, tool="refund", intent="refund:7", scope="tenant"
+    ),
+    "save_checkpoint": lambda app, uid: call(app, "save_checkpoint", run_uid=uid, attempt=1, step=1),
+    "record_step": lambda app, uid: call(app, "record_step", run_uid=uid, attempt=1, step=1),
     "retry_verdict": lambda app, uid: call(app, "retry_verdict", run_uid=uid),
     "replay_verdict": lambda app, uid: call(app, "replay_verdict", run_uid=uid),
 }

@@ -4,7 +4,7 @@ import pytest
 
 from tests.calls import append, call, events, open_session, said, say, settle, start
 from tests.harness import Connection, refused
-from tests.rented import Rented, nothing_written, stored
+from tests.rented import TABLES, Rented, nothing_written, stored
 
 PEOPLE = (("T1", "U1"), ("T2", "U1"), ("T1", "U2"))
 
@@ -16,13 +16,13 @@ def one_turn(app: Connection, answer: str) -> dict[str, object]:
     session = told["open"]["session_uid"]  # type: ignore[index]
     told["say"] = say(app, session, answer, event_id="e-1")
     told["start"] = call(app, "start_run", session_uid=session, invocation_id="inv-1", input={"a": answer})
-    told["answer"] = append(app, session, "agent", said(answer), invocation_id="inv-1", event_id="e-2")
+    told["answer"] = append(app, session, "agent", said(answer), invocation_id="inv-1", event_id="e-2", attempt=1)
     told["settle"] = settle(app, told["start"]["run_uid"], result={"a": answer})  # type: ignore[index]
     return told
 
 
 def without_uids(told: dict[str, object]) -> dict[str, object]:
-    ours = ("session_uid", "run_uid", "created_at", "updated_at", "user_id", "result")
+    ours = ("session_uid", "run_uid", "created_at", "updated_at", "lease_expires_at", "user_id", "result")
     return {name: {k: v for k, v in row.items() if k not in ours} for name, row in told.items()}  # type: ignore[attr-defined]
 
 
@@ -56,7 +56,7 @@ def test_the_same_names_meet_nothing_while_the_other_is_still_writing(db: Rented
     assert len(stored(db, "sessions")) == 3
 
 
-@pytest.mark.parametrize("table", ["app_states", "user_states", "sessions", "events", "runs"])
+@pytest.mark.parametrize("table", TABLES)
 def test_the_app_can_probe_no_key_by_inserting(db: Rented, table: str) -> None:
     with db.as_app("T1", "U1") as app:
         one_turn(app, "T1")
@@ -83,5 +83,5 @@ def test_every_key_and_reference_of_data_begins_with_the_tenant(db: Rented) -> N
             """
         ).fetchall()
     data = [row for row in found if row["owner"] not in ("durable.transitions", "durable.alembic_version")]
-    assert len(data) >= 12
+    assert len(data) >= 30
     assert {row["leads"] for row in data} == {"tenant_id"}

@@ -9,7 +9,7 @@ import pytest
 from psycopg.rows import DictRow, dict_row
 from psycopg_pool import ConnectionPool
 
-from tests.calls import call, call_all, events, open_session, say
+from tests.calls import call, call_all, events, open_session, say, settle
 from tests.cases import pgbouncer
 from tests.harness import Connection, refused, value
 from tests.rented import Rented, nothing_written, stored
@@ -25,7 +25,20 @@ WITHOUT_IDENTITY: dict[str, Callable[[Connection, Any], object]] = {
     "verify_session": lambda app, session: call(app, "verify_session", session_uid=session),
     "start_run": lambda app, session: call(app, "start_run", session_uid=session, invocation_id="inv-1"),
     "list_runs": lambda app, _: call_all(app, "list_runs"),
-    "settle_run": lambda app, session: call(app, "settle_run", status="succeeded", run_uid=session),
+    "settle_run": settle,
+    "renew_lease": lambda app, session: call(app, "renew_lease", run_uid=session, attempt=1),
+    "interrupt_run": lambda app, session: call(app, "interrupt_run", run_uid=session, attempt=1),
+    "cancel_run": lambda app, session: call(app, "cancel_run", run_uid=session, reason="nobody's"),
+    "begin_effect": lambda app, session: call(app, "begin_effect", run_uid=session, attempt=1, tool="refund"),
+    "finish_effect": lambda app, session: call(app, "finish_effect", effect_uid=session, attempt=1, status="succeeded"),
+    "resolve_effect": lambda app, session: call(
+        app, "resolve_effect", effect_uid=session, status="failed", evidence={"channel": "a", "seen": "b"}
+    ),
+    "list_effects": lambda app, _: call_all(app, "list_effects"),
+    "save_checkpoint": lambda app, session: call(app, "save_checkpoint", run_uid=session, attempt=1, step=1),
+    "load_checkpoint": lambda app, session: call_all(app, "load_checkpoint", run_uid=session),
+    "record_step": lambda app, session: call(app, "record_step", run_uid=session, attempt=1, step=1),
+    "list_tools": lambda app, _: call_all(app, "list_tools"),
     "retry_verdict": lambda app, session: call(app, "retry_verdict", run_uid=session),
     "replay_verdict": lambda app, session: call(app, "replay_verdict", run_uid=session),
     "select": lambda app, _: app.execute("select from durable.events"),

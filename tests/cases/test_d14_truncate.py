@@ -3,11 +3,14 @@
 import psycopg
 import pytest
 
-from tests.calls import open_session, say, settle, start
+from tests.calls import call, open_session, say, settle, start
 from tests.harness import refused
 from tests.rented import Rented, nothing_written
 
-TABLES = ("app_states", "user_states", "sessions", "events", "runs", "transitions")
+DATA = ("app_states", "user_states", "sessions", "events", "runs", "effects", "effect_calls", "checkpoints", "tools")
+TABLES = (*DATA, "transitions")
+APPEND_ONLY = ("events", "effect_calls", "checkpoints")
+REFERRED_TO = ("app_states", "user_states", "sessions", "runs", "effects")
 ATTACKS = (
     "truncate durable.{0}",
     "truncate durable.{0} cascade",
@@ -27,13 +30,20 @@ def recorded(db: Rented) -> Rented:
     with db.as_app() as app:
         session = open_session(app, state={"app:a": 1, "user:b": 1, "c": 1})
         say(app, session)
-        settle(app, start(app, session))
+        run = start(app, session)
+        call(app, "begin_effect", run_uid=run, attempt=1, tool="refund")
+        call(app, "save_checkpoint", run_uid=run, attempt=1, step=1)
+        settle(app, run)
+    with db.as_operator() as operator:
+        call(operator, "declare_tools", app_name="support", tools={"refund": "keyed"})
     return db
 
 
 @pytest.mark.parametrize("table", TABLES)
 def test_the_app_can_neither_empty_a_table_nor_disarm_it(recorded: Rented, table: str) -> None:
-    trigger = {"events": "_100_append_only", "transitions": "_100_read_only"}.get(table, "_100_rows_stay")
+    trigger = {"transitions": "_100_read_only", **dict.fromkeys(APPEND_ONLY, "_100_append_only")}.get(
+        table, "_100_rows_stay"
+    )
     with nothing_written(recorded):
         for attack in ATTACKS:
             with refused("42501"), recorded.as_app() as app:
@@ -59,13 +69,13 @@ def test_the_app_can_become_nobody_else_and_replicate_nothing(recorded: Rented, 
 @pytest.mark.parametrize("statement", ["truncate durable.{}", "truncate durable.{} cascade"])
 def test_the_owner_can_empty_no_table_either(recorded: Rented, statement: str, table: str) -> None:
     # A table that others refer to is refused by Postgres before any trigger is asked.
-    referred_to = table in ("app_states", "user_states", "sessions") and "cascade" not in statement
+    referred_to = table in REFERRED_TO and "cascade" not in statement
     with nothing_written(recorded), refused("0A000" if referred_to else "23W01"), recorded.as_owner() as owner:
         owner.execute(statement.format(table).encode())
 
 
 @pytest.mark.parametrize("statement", ["update durable.{} set tenant_id = tenant_id", "delete from durable.{}"])
-@pytest.mark.parametrize("table", TABLES[:-1])
+@pytest.mark.parametrize("table", DATA)
 def test_an_update_by_the_owner_is_loud_and_not_a_change_of_no_rows(
     recorded: Rented, table: str, statement: str
 ) -> None:
@@ -73,7 +83,7 @@ def test_an_update_by_the_owner_is_loud_and_not_a_change_of_no_rows(
         owner.execute(statement.format(table).encode())
 
 
-@pytest.mark.parametrize("table", TABLES[:-1])
+@pytest.mark.parametrize("table", DATA)
 def test_the_migration_login_itself_is_refused_as_well(recorded: Rented, table: str) -> None:
     # Up to 15 a member of durable_owner and the back roles inherits from them all, and meets their guards and policies.
     inherits = recorded.server.major < 16

@@ -64,8 +64,13 @@ def test_an_upsert_is_refused_by_the_guard_even_to_a_superuser(db: Rented, run: 
     with nothing_written(db), refused("23W02", "_200_write_once"), db.superuser() as root:
         root.execute(
             """
-            insert into durable.runs (tenant_id, run_uid, session_uid, user_id, invocation_id, generation, trigger)
-            select tenant_id, run_uid, session_uid, user_id, invocation_id, generation, trigger from durable.runs
+            insert into durable.runs (
+                tenant_id, run_uid, session_uid, user_id, invocation_id, generation, trigger,
+                lease_holder, lease_expires_at
+            )
+            select
+                tenant_id, run_uid, session_uid, user_id, invocation_id, generation, trigger, 'w', lease_expires_at
+            from durable.runs
             where run_uid = %s
             on conflict (tenant_id, run_uid) do update set tools_executed = '{}'
             """,
@@ -83,7 +88,9 @@ def test_a_save_from_an_older_snapshot_is_a_serialization_failure(db: Rented) ->
         assert stale.execute("select tools_executed from durable.runs").fetchall() == [{"tools_executed": None}]
         with db.as_app() as app:
             settle(app, run, tools_executed=SENT)
-        stale.execute("update durable.runs set status = 'failed', settled_at = now(), tools_executed = '{}'")
+        stale.execute(
+            "update durable.runs set status = 'failed', lease_holder = null, settled_at = now(), tools_executed = '{}'"
+        )
     (settled,) = stored(db, "runs")
     assert (settled["status"], settled["tools_executed"]) == ("succeeded", SENT)
 

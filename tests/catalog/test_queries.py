@@ -3,12 +3,13 @@
 import dataclasses
 import re
 from collections.abc import Mapping
+from inspect import getmembers, isfunction
 from typing import Any
 
 import pytest
 
-from durable_pg import AsyncIdentity, Identity
-from durable_pg._client import calls
+from durable_pg import AsyncIdentity, AsyncMaintainer, Identity, Maintainer
+from durable_pg._client import calls, effect_calls, run_calls, step_calls
 from durable_pg._client.queries import QUERIES, with_colons
 from tests.harness import Database
 
@@ -18,7 +19,12 @@ STATEMENT = re.compile(
 )
 ARGUMENT = re.compile(r"    (?P<name>\w+) => %\((?P<parameter>\w+)\)s::(?:text::)?(?P<type>[a-z\[\]]+)")
 ME = "    me => durable.act_as(%(tenant_id)s::text, %(user_id)s::text)"
+# About all tenants, and so without an identity.
+OF_MAINTAINERS = ("list_resumable", "reap_runs")
+# Built of other calls, and none of their own.
+OF_CALLS = {"run", "run_once"}
 TYPES = {"timestamp with time zone": "timestamptz"}
+BUILDERS = {**vars(calls), **vars(run_calls), **vars(effect_calls), **vars(step_calls)}
 
 
 def parts(name: str) -> Mapping[str, str]:
@@ -62,43 +68,51 @@ def interface(db: Database) -> set[str]:
             """
             select distinct p.proname from pg_proc as p
             where p.pronamespace = 'durable'::regnamespace and p.proargnames[1] = 'me' and p.pronargs > 1
-                and has_function_privilege('durable_app', p.oid, 'execute')
+                and (
+                    has_function_privilege('durable_app', p.oid, 'execute')
+                    or has_function_privilege('durable_operator', p.oid, 'execute')
+                )
                 and pg_get_function_arguments(p.oid) like 'me text DEFAULT NULL::text%'
             """
         )
         return {row["proname"] for row in found}
 
 
+def methods_of(*owners: type) -> set[str]:
+    return {name for owner in owners for name, _ in getmembers(owner, isfunction) if not name.startswith("_")}
+
+
 def test_every_call_of_the_interface_has_a_statement_and_a_method(module_db: Database) -> None:
     functions = interface(module_db)
-    methods = {name for name, value in vars(Identity).items() if callable(value) and not name.startswith("_")}
-    assert set(QUERIES) == functions
-    assert methods == functions
-    assert {name for name, value in vars(AsyncIdentity).items() if callable(value) and name[0] != "_"} == functions
+    assert set(QUERIES) == functions | set(OF_MAINTAINERS)
+    for identity, maintainer in ((Identity, Maintainer), (AsyncIdentity, AsyncMaintainer)):
+        assert methods_of(identity) == functions | OF_CALLS
+        assert methods_of(maintainer) == set(OF_MAINTAINERS)
 
 
 @pytest.mark.parametrize("name", QUERIES)
 def test_a_statement_is_one_call_of_the_function_it_is_named_after(name: str) -> None:
     assert parts(name)["function"] == name
-    assert QUERIES[name].count("durable.") == 2  # the function, and act_as
+    assert QUERIES[name].count("durable.") == (1 if name in OF_MAINTAINERS else 2)  # the function, and act_as
     assert ";" not in QUERIES[name]
 
 
 @pytest.mark.parametrize("name", QUERIES)
 def test_a_statement_gives_every_argument_by_its_name_and_type(module_db: Database, name: str) -> None:
-    me, *given = parts(name)["arguments"].split(",\n")
-    assert me == ME
+    given = parts(name)["arguments"].split(",\n")
+    me = [] if name in OF_MAINTAINERS else [("me", "text")]
+    assert not me or given.pop(0) == ME
     arguments = [ARGUMENT.fullmatch(argument) for argument in given]
     assert all(argument is not None and argument["name"] == argument["parameter"] for argument in arguments)
     expected, _ = signature(module_db, name)
-    assert [("me", "text"), *((a["name"], a["type"]) for a in arguments if a)] == expected
+    assert [*me, *((a["name"], a["type"]) for a in arguments if a)] == expected
 
 
 def kind(name: str) -> type[Any]:
     """Return the dataclass that a call makes of a row."""
-    hint = calls.__dict__[name].__annotations__["return"]
-    (found,) = re.findall(r"(?:list\[)?(\w+)\]?\]$", str(hint))
-    return calls.__dict__[found]  # type: ignore[no-any-return]
+    hint = BUILDERS[name].__annotations__["return"]
+    (found,) = re.findall(r"(?:list\[)?(\w+)\]?(?: \| None)?\]$", str(hint))
+    return BUILDERS[found]  # type: ignore[no-any-return]
 
 
 # How a column of each type is read, so that no setting of the connection has a say.
@@ -106,6 +120,7 @@ AS_TEXT = {
     "text": "{}",
     "timestamptz": "extract(epoch from {})::text",
     "text[]": "to_json({})::text",
+    "integer[]": "to_json({})::text",
     "bytea": "encode({}, 'hex')",
     **dict.fromkeys(("uuid", "integer", "boolean", "json"), "{}::text"),
 }

@@ -6,14 +6,35 @@ from tests.harness import Database
 # No tenant's rows: facts that a migration writes.
 SHARED = ["alembic_version", "transitions"]
 NULLABLE = {
+    "checkpoints": {"previous_step"},
+    "effects": {"args", "error", "evidence", "finished_at", "intent", "provider_dedupes_for", "result"},
     "events": {"attempt", "content", "invocation_id", "rewind_to"},
-    "runs": {"error", "input", "result", "settled_at", "tools_executed"},
+    "runs": {
+        *("error", "input", "interrupted_with", "lease_holder", "max_attempts", "result", "settled_at"),
+        "tools_executed",
+    },
     "sessions": {"close_reason", "closed_at", "head_hash", "opened_with"},
     "audit_log": {"acted_by", "subject_uid"},
 }
 # For speed alone: without them every answer is the same, later. See test_guards_bite.
-PLAIN_INDEXES = {"events_by_invocation", "events_rewinds", "runs_of_a_user"}
-REFUSALS = ("refuse_rewrite", "refuse_truncate", "refuse_write_once", "refuse_frozen", "enforce_transitions")
+PLAIN_INDEXES = {
+    *("effects_of_a_user", "effects_open", "events_by_invocation", "events_rewinds"),
+    *("runs_interrupted", "runs_running"),
+}
+# An app, its tools and what is meant for the whole tenant belong to no user of it.
+OF_THE_APP = [
+    *("app_states_pkey", "effects_once_for_a_tenant", "effects_tries_for_a_tenant", "tools_pkey"),
+    "user_states_app_exists",
+]
+REFUSALS = (
+    "refuse_rewrite",
+    "refuse_truncate",
+    "refuse_write_once",
+    "refuse_frozen",
+    "refuse_shrinking",
+    "refuse_begun_again",
+    "enforce_transitions",
+)
 
 
 def test_there_are_tables_only(db: Database) -> None:
@@ -124,11 +145,14 @@ def test_every_key_begins_with_the_tenant(db: Database) -> None:
         )
         select format('%%s %%s (%%s)', relname, name, array_to_string(columns, ', ')) from keys
         where columns[1] is distinct from 'tenant_id'
-            -- A uid is the database's own choice; app_name is shared by the tenant.
-            or coalesce(columns[2], '') not in ('user_id', 'session_uid', 'run_uid', 'audit_uid', 'app_name')
-            or (columns[2] = 'app_name' and relname <> 'app_states' and name <> 'user_states_app_exists')
+            -- A uid is the database's own choice, held_by that of a run; app_name is shared by the tenant.
+            or coalesce(columns[2], '') not in (
+                'user_id', 'session_uid', 'run_uid', 'effect_uid', 'held_by', 'audit_uid', 'app_name'
+            )
+            or (columns[2] = 'app_name' and replace(name, 'durable.', '') <> all (%s))
         """,
         SHARED,
+        OF_THE_APP,
     )
     assert found == []
 
@@ -152,8 +176,8 @@ def test_every_constraint_is_named_as_a_rule(db: Database) -> None:
         select conname from pg_constraint
         where connamespace = 'durable'::regnamespace and contype in ('c', 'f', 'u', 'x')
             and conname ~ '(_check|_fkey|_key|_excl)[0-9]*$'
-            -- The tail that foreign keys carry: the owner of a session.
-            and conname <> 'sessions_owner_key'
+            -- The tail that foreign keys carry: the owner of a session, of a run.
+            and conname not in ('sessions_owner_key', 'runs_owner_key')
         """,
     )
     assert found == []

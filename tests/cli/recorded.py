@@ -58,13 +58,15 @@ def record(db: Database) -> Recorded:
     with db.as_app() as app:
         failed = start(app, session, input={"order": 7, "nul": "a\x00b"})
     with db.as_app() as app:
-        append(app, session, "support_agent", json.dumps(SENT), invocation_id="inv-1", metadata={"trace": "t-1"})
-        append(app, session, "tools", tool_response("refund"), invocation_id="inv-1")
+        append(
+            app, session, "support_agent", json.dumps(SENT), invocation_id="inv-1", attempt=1, metadata={"trace": "t-1"}
+        )
+        append(app, session, "tools", tool_response("refund"), invocation_id="inv-1", attempt=1)
         settle(app, failed, status="failed", error={"why": "the provider timed out"})
     with db.as_app() as app:
         say(app, session, "and order 8", "inv-2")
-        running = start(app, session, "inv-2")
-        use_tool(app, session, "mail", "inv-2")
+        running = start(app, session, "inv-2", worker="w-1")
+        use_tool(app, session, "mail", "inv-2", attempt=1)
         quiet = start(app, session, "inv-3", trigger="schedule")
         settle(app, quiet, status="cancelled")
         closed = open_session(app, "old")
@@ -80,7 +82,7 @@ def record(db: Database) -> Recorded:
         long = start(app, long_session)
         for number in range(299):
             text = WIDE if number % 50 == 0 else f"step {number}"
-            append(app, long_session, WIDE, {"parts": [{"text": text}]}, invocation_id="inv-1")
+            append(app, long_session, WIDE, {"parts": [{"text": text}]}, invocation_id="inv-1", attempt=1)
         settle(app, long, tools_executed=[WIDE])
     return Recorded(session, failed, running, quiet, neighbour, stranger, long_session, long, closed)
 
@@ -89,13 +91,13 @@ def _one_run(app: Any) -> UUID:
     session = open_session(app, "s-1")
     say(app, session)
     run = start(app, session)
-    append(app, session, content={"parts": [{"text": "done"}]}, invocation_id="inv-1")
+    append(app, session, content={"parts": [{"text": "done"}]}, invocation_id="inv-1", attempt=1)
     settle(app, run, result={"text": "done"})
     return run
 
 
 def age(db: Database, run: UUID, hours: int) -> None:
-    """Let a run, and what is recorded of it, be older than it is."""
+    """Let a run, its lease and what is recorded of it be older than they are."""
     with db.superuser() as root:
         for table in ("runs", "events"):
             root.execute(f"alter table durable.{table} disable trigger user".encode())
@@ -108,8 +110,13 @@ def age(db: Database, run: UUID, hours: int) -> None:
             (hours, run),
         )
         root.execute(
-            "update durable.runs set started_at = started_at - make_interval(hours => %s) where run_uid = %s",
-            (hours, run),
+            """
+            update durable.runs
+            set started_at = started_at - make_interval(hours => %(hours)s),
+                lease_expires_at = lease_expires_at - make_interval(hours => %(hours)s)
+            where run_uid = %(run)s
+            """,
+            {"hours": hours, "run": run},
         )
 
 

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from tests.calls import open_session, start
-from tests.cli.recorded import Recorded, record
+from tests.calls import call, open_session, start
+from tests.cli.recorded import Recorded, age, record
 from tests.harness import Database
 from tests.migrations.support import durable_pg
 
@@ -63,6 +63,20 @@ def test_list_tells_what_each_run_executed(module_db: Database, recorded: Record
     assert (quiet.strip(), running.strip(), failed.strip()) == ("unknown", "-", "refund")
 
 
+def test_a_run_that_nobody_holds_any_more_is_listed_as_such(db: Database) -> None:
+    recorded = record(db)
+    with db.as_app() as app:
+        given_back = start(app, recorded.session, "inv-4")
+        call(app, "interrupt_run", run_uid=given_back, attempt=1)
+    age(db, recorded.running, hours=5)
+    gone = [str(given_back), str(recorded.running)]
+    assert listed(db, "auditor", "--status", "interrupted") == gone
+    assert listed(db, "auditor", "--status", "running") == []
+    done = durable_pg("runs", "list", "--url", db.url("app"), *MINE)
+    shown = [line.split("  ")[:2] for line in done.stdout.splitlines()]
+    assert [[gone[0], "interrupted"], [gone[1], "lease over"]] == [line for line in shown if line[0] in gone]
+
+
 def test_tenant_and_user_come_from_the_environment(module_db: Database, recorded: Recorded) -> None:
     names = {"DURABLE_PG_TENANT": "T1", "DURABLE_PG_USER": "U2", "DURABLE_PG_URL": module_db.url("app")}
     done = durable_pg("runs", "list", "--json", extra=names)
@@ -90,7 +104,11 @@ def test_no_runs_is_said_with_what_to_do_and_exit_0(
         ("app", (*MINE, "--as", "U2"), "app is no operator"),
         ("auditor", ("--as", "me"), "auditor is no operator"),
         ("auditor", ("--tenant", ""), "--tenant is empty"),
-        ("auditor", ("--status", "runing"), "It is one of: cancelled, failed, running, succeeded."),
+        (
+            "auditor",
+            ("--status", "runing"),
+            "It is one of: awaiting, cancelled, failed, interrupted, running, succeeded.",
+        ),
         ("auditor", ("--since", "yesterday"), "Write 90s, 30m, 2h, 7d"),
     ],
 )

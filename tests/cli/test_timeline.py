@@ -1,13 +1,14 @@
 """durable-pg runs show: a timeline that can be read and believed, and JSON that is complete."""
 
 import json
+import re
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 import pytest
 
-from tests.calls import append, open_session, rewind_before, say, settle, start
+from tests.calls import append, call, open_session, rewind_before, said, say, settle, start
 from tests.cli.recorded import NASTY, SENT, WIDE, Recorded, age, record
 from tests.harness import Database
 from tests.migrations.support import durable_pg
@@ -22,6 +23,11 @@ def shown(db: Database, run: UUID, *options: str) -> str:
     done = durable_pg("runs", "show", str(run), "--url", db.url("auditor"), *options)
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
     return done.stdout
+
+
+def flat(text: str) -> str:
+    """Undo how a terminal breaks lines."""
+    return " ".join(text.split())
 
 
 def as_json(db: Database, run: UUID, *options: str) -> dict[str, Any]:
@@ -70,20 +76,74 @@ def test_a_succeeded_run_needs_nothing(module_db: Database, recorded: Recorded) 
     assert "next         Nothing: whoever sends this turn again gets the recorded result." in text
 
 
-def test_a_run_that_just_recorded_something_may_be_at_work(module_db: Database, recorded: Recorded) -> None:
+def test_a_run_whose_lease_lasts_may_be_at_work(module_db: Database, recorded: Recorded) -> None:
     text = shown(module_db, recorded.running)
     assert "tools        not settled; recorded so far: mail\n" in text
+    assert re.search(r"lease        for another [45] min.*, held by w-1\n", text)
     assert "next         It may be at work" in text
     assert "send again   no: tool calls are recorded and may have had their effect (mail)\n" in text
 
 
-def test_silence_shows_and_a_silent_run_leads_to_the_recipe(db: Database) -> None:
+def test_silence_shows_and_a_run_whose_lease_is_over_waits_for_the_next_start(db: Database) -> None:
     running = record(db).running
     age(db, running, hours=5)
     text = shown(db, running)
+    assert f"run {running}  lease over\n" in text
+    assert "lease        ran out 4 h ago, was held by w-1\n" in text
     assert "… 5 h nothing …" in text
-    assert "next         Nothing was recorded for 5 h. Is its process dead?" in text
-    assert 'docs/operate.md, "Runs that are stuck"' in text
+    assert flat("Nothing by hand: the next start_run of this invocation takes it up, as attempt 2.") in flat(text)
+    assert as_json(db, running)["run"]["lease_over"] is True
+
+
+def test_an_interrupted_run_tells_why_and_which_effects_to_look_into(db: Database) -> None:
+    with db.as_app() as app:
+        session = open_session(app)
+        say(app, session)
+        run = start(app, session, max_attempts=3)
+        call(app, "begin_effect", run_uid=run, attempt=1, tool="refund")
+        call(app, "interrupt_run", run_uid=run, attempt=1, error={"why": "deployed anew"})
+    text = shown(db, run)
+    assert f"run {run}  interrupted\n" in text
+    assert "attempt      1 (at most 3), triggered by user\n" in text
+    assert re.search(r"lease        none, given up \d+ s ago\n", text)
+    assert "tools        not settled; recorded so far: refund\n" in text
+    assert '\ninterrupted with\n  {"why": "deployed anew"}\n' in text
+    assert "send again   no: nobody knows whether an effect happened (refund)\n" in text
+    assert flat('next Find out whether these took effect: refund; docs/operate.md, "Effects nobody') in flat(text)
+    assert flat("the next start_run of this invocation takes it up, as attempt 2.") in flat(text)
+
+
+def test_a_run_without_an_attempt_left_is_said_to_fail(db: Database) -> None:
+    with db.as_app() as app:
+        run = start(app, open_session(app), max_attempts=1)
+    age(db, run, hours=5)
+    assert flat("the next start_run of this invocation settles it as failed") in flat(shown(db, run))
+
+
+def test_a_run_of_a_closed_session_is_to_be_called_off(db: Database) -> None:
+    with db.as_app() as app:
+        session = open_session(app)
+        run = start(app, session)
+        call(app, "interrupt_run", run_uid=run, attempt=1)
+        call(app, "close_session", session_uid=session)
+    text = flat(shown(db, run))
+    assert flat("Its session is closed, so nothing takes it up. Call it off") in text
+    assert "start_run" not in text
+
+
+def test_who_answers_for_an_event_is_told_where_it_changes(db: Database) -> None:
+    with db.as_app() as app:
+        session = open_session(app)
+        run = start(app, session)
+        for attempt in (1, 2):
+            append(app, session, "agent", said(f"by {attempt}"), invocation_id="inv-1", attempt=attempt)
+            append(app, session, "agent", said(f"more of {attempt}"), invocation_id="inv-1", attempt=attempt)
+            call(app, "interrupt_run", run_uid=run, attempt=attempt)
+            call(app, "start_run", session_uid=session, invocation_id="inv-1")
+    text = shown(db, run)
+    assert "» by 1" in text
+    assert "[attempt 2] » by 2" in text
+    assert text.count("[attempt") == 1
 
 
 def test_what_a_rewind_took_back_is_marked(db: Database) -> None:
@@ -120,8 +180,8 @@ def test_json_keeps_every_digit(db: Database) -> None:
         session = open_session(app)
         run = start(app, session, input='{"a": 1.10, "b": 1e400, "c": 123456789012345678901234567890}')
         digits = "1" * 5000
-        append(app, session, content=f'{{"parts": [{{"text": "x", "n": {digits}}}]}}', invocation_id="inv-1")
-        append(app, session, content="[" * 3000 + "]" * 3000, invocation_id="inv-1")
+        append(app, session, content=f'{{"parts": [{{"text": "x", "n": {digits}}}]}}', invocation_id="inv-1", attempt=1)
+        append(app, session, content="[" * 3000 + "]" * 3000, invocation_id="inv-1", attempt=1)
     text = shown(db, run, "--json")
     assert '"a": 1.10' in text
     assert f'"b": 1{"0" * 400}' in text

@@ -1,5 +1,6 @@
 """What happens to a call while it is under way: somebody holds what it needs, and then something else comes."""
 
+import asyncio
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -77,3 +78,11 @@ def wait_until(condition: Callable[[], bool]) -> None:
     while not condition():
         assert monotonic() < deadline, "waited for 10 s in vain"
         sleep(0.005)
+
+
+async def wait_until_async(condition: Callable[[], bool]) -> None:
+    """Do the same, and let the event loop go on."""
+    deadline = monotonic() + 10
+    while not condition():
+        assert monotonic() < deadline, "waited for 10 s in vain"
+        await asyncio.sleep(0.005)

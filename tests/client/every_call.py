@@ -1,20 +1,35 @@
 # Generated from every_call_async.py by tools/async_to_sync.py: change that.
-"""Every call of the client once, in an order that makes sense."""
+"""Every call of the client that an app may make once, in an order that makes sense."""
 
 from datetime import datetime, timezone
+from uuid import UUID
 
 from durable_pg import Identity
+from durable_pg.types import RunOutcome, Session
 from tests.calls import said, tool_call
 
 MOMENT = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=timezone.utc)
 
 
 def every_call(me: Identity, name: str = "s-1") -> None:
-    """Make all of them on one session and look at what comes back."""
+    """Make all of them and look at what comes back."""
+    every_call_of_a_session(me, name)
+    every_call_of_a_run(me, f"{name} of runs")
+
+
+def every_call_of_a_session(me: Identity, name: str) -> None:
+    """Make those about sessions, events, and a run that is done at once."""
     session = me.open_session("support", name, {"größe": 1, "user:n": 2})
     run = me.start_run(session, f"inv-{name}", input={"order": 7})
     appended = me.append_event(session, "user", said("refund"), invocation_id=f"inv-{name}", occurred_at=MOMENT)
-    me.append_event(session, "agent", tool_call("refund"), invocation_id=f"inv-{name}", extra_tool_calls=["mail"])
+    me.append_event(
+        session,
+        "agent",
+        tool_call("refund"),
+        invocation_id=f"inv-{name}",
+        extra_tool_calls=["mail"],
+        attempt=run.attempt,
+    )
     question, answer = me.read_events(session)
     retry = me.retry_verdict(run)
     settled = me.settle_run(run, "succeeded", result={"ok": True})
@@ -41,3 +56,56 @@ def every_call(me: Identity, name: str = "s-1") -> None:
     assert session.session_uid in {row.session_uid for row in sessions}
     assert closed.outcome == "closed"
     assert closed.closed_at is not None
+
+
+def every_call_of_a_run(me: Identity, name: str = "s-2") -> None:
+    """Make those that take a run up, hold it and call it off, with effects and checkpoints in between."""
+    session = me.open_session("support", name)
+    first = me.start_run(session, f"inv-{name}", worker="w-1", max_attempts=3)
+    renewed = me.renew_lease(first)
+    begun = me.begin_effect(first, "refund", {"größe": 7, "nul": "a\0b"}, step=1)
+    interrupted = me.interrupt_run(first, error={"why": "deployment"})
+    (listed,) = me.list_runs(session)
+    run = me.start_run(session, f"inv-{name}")
+    _effects(me, run, begun.effect_uid)
+    _steps(me, run, session)
+    cancelled = me.cancel_run(run, "called off")
+
+    assert (renewed.outcome, interrupted.outcome, run.outcome) == ("renewed", "interrupted", "resumed")
+    assert (begun.outcome, begun.status, begun.args) == ("execute", "begun", {"größe": 7, "nul": "a\0b"})
+    assert (first.attempt, run.attempt) == (1, 2)
+    assert renewed.lease_expires_at is not None
+    assert (cancelled.outcome, cancelled.status, cancelled.error) == ("settled", "cancelled", {"reason": "called off"})
+    assert (listed.status, listed.max_attempts, listed.lease_holder) == ("interrupted", 3, None)
+    assert listed.interrupted_with == {"why": "deployment"}
+
+
+def _effects(me: Identity, run: RunOutcome, effect: UUID) -> None:
+    (waiting,) = me.list_effects(run.run_uid, "unverified")
+    resolved = me.resolve_effect(effect, "failed", {"channel": "API", "seen": "no refund"})
+    begun = me.begin_effect(run, "refund", {"größe": 7, "nul": "a\0b"}, step=1)
+    finished = me.finish_effect(begun, "succeeded", result=["ok"])
+    recorded = me.begin_effect(run, "refund", {"nul": "a\0b", "größe": 7}, step=1)
+
+    assert (waiting.effect_uid, waiting.attempt, waiting.outcome) == (effect, 1, None)
+    assert (resolved.outcome, resolved.status, resolved.evidence["seen"]) == ("resolved", "failed", "no refund")
+    assert (begun.outcome, begun.failures, finished.outcome) == ("execute", 1, "finished")
+    assert (recorded.outcome, recorded.result, recorded.args_match) == ("recorded", ["ok"], True)
+    assert me.list_tools("support") == []
+
+
+def _steps(me: Identity, run: RunOutcome, session: Session) -> None:
+    none = me.load_checkpoint(run)
+    saved = me.save_checkpoint(run, 1, {"n": [1.5, None]})
+    recorded = me.record_step(
+        run, 2, events=[{"author": "agent", "content": 1, "occurred_at": MOMENT}], state={"n": 2}, schema_version=3
+    )
+    loaded = me.load_checkpoint(run)
+    (event,) = me.read_events(session)
+
+    assert none is None
+    assert (saved.outcome, saved.step, saved.state, saved.schema_version) == ("saved", 1, {"n": [1.5, None]}, 1)
+    assert (recorded.outcome, recorded.event_seqs, recorded.event_seq) == ("saved", [1], 1)
+    assert loaded is not None
+    assert (loaded.outcome, loaded.step, loaded.state, loaded.schema_version) == ("loaded", 2, {"n": 2}, 3)
+    assert (event.attempt, event.occurred_at) == (run.attempt, MOMENT)

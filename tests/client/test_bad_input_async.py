@@ -10,12 +10,16 @@ from uuid import uuid4
 import pytest
 import pytest_asyncio
 
-from durable_pg import AsyncDurable, AsyncIdentity
-from durable_pg.errors import BadInput, IdentifierInvalid, RunNotFound, SessionNotFound
+from durable_pg import AsyncDurable, AsyncIdentity, AsyncMaintainer
+from durable_pg.errors import BadInput, EffectNotFound, IdentifierInvalid, RoleMissing, RunNotFound, SessionNotFound
 from tests.client.bad_input import OTHERS, UNFIT, UNSENDABLE, Bad, bad_arguments, methods_of, name_of, parameters_of
 from tests.rented import Rented, nothing_written, stored
 
-METHODS = methods_of(AsyncIdentity)
+# Made of other calls, which refuse what they are handed on.
+RUNNERS = {"run": AsyncIdentity.run}
+METHODS = {name: method for name, method in methods_of(AsyncIdentity).items() if name not in ("run", "run_once")}
+OF_MAINTAINERS = methods_of(AsyncMaintainer)
+OF_OPERATORS = {name: METHODS[name] for name in ("declare_tools", "set_tool")}
 MAKERS: dict[str, Callable[..., Any]] = {"from_url": AsyncDurable.from_url, "act_as": AsyncDurable.act_as}
 
 
@@ -26,15 +30,20 @@ async def me_async(db: Rented) -> AsyncIterator[AsyncIdentity]:
 
 
 def test_no_method_is_left_out() -> None:
-    assert len(METHODS) == 12
-    assert set(MAKERS) | {"on"} == {
+    assert len(METHODS) == 25
+    assert len(OF_MAINTAINERS) == 2
+    assert set(MAKERS) | {"on", "maintainer"} == {
         name for name in vars(AsyncDurable) if not name.startswith("_") and name not in ("open", "close")
     }
 
 
 @pytest.mark.parametrize(
     ("method", "parameter"),
-    [(name, parameter.name) for name, method in {**METHODS, **MAKERS}.items() for parameter in parameters_of(method)],
+    [
+        (name, parameter.name)
+        for name, method in {**METHODS, **OF_MAINTAINERS, **MAKERS}.items()
+        for parameter in parameters_of(method)
+    ],
 )
 def test_every_parameter_has_its_bad_values(method: str, parameter: str) -> None:
     assert UNSENDABLE[parameter]
@@ -49,6 +58,57 @@ async def test_what_can_not_be_sent_is_refused_before(bad: Bad) -> None:
     assert told(refusal.value) == bad.parameter
     assert refusal.value.call == bad.method
     assert refusal.value.names == {"tenant_id": "T1", "user_id": "U1"}
+
+
+@pytest.mark.parametrize("bad", bad_arguments(RUNNERS, UNSENDABLE), ids=name_of)
+async def test_a_run_is_not_begun_with_what_can_not_be_sent(bad: Bad) -> None:
+    me = AsyncDurable.from_url("postgresql://nowhere.invalid/shop").act_as("T1", "U1")
+    with pytest.raises(BadInput) as refusal:
+        async with me.run(**bad.others):
+            pass
+    assert told(refusal.value) == ("content" if bad.parameter == "message" else bad.parameter)
+
+
+@pytest.mark.parametrize("bad", bad_arguments(OF_MAINTAINERS, UNSENDABLE), ids=name_of)
+async def test_what_a_maintainer_can_not_send_is_refused_before(bad: Bad) -> None:
+    maintainer = AsyncDurable.from_url("postgresql://nowhere.invalid/shop").maintainer()
+    with pytest.raises(BadInput) as refusal:
+        await getattr(maintainer, bad.method)(**bad.others)
+    assert told(refusal.value) == bad.parameter
+    assert (refusal.value.call, refusal.value.names) == (bad.method, {})
+
+
+@pytest.mark.parametrize("bad", bad_arguments(OF_MAINTAINERS, UNFIT), ids=name_of)
+async def test_what_the_database_refuses_a_maintainer(db: Rented, bad: Bad) -> None:
+    async with AsyncDurable.from_url(db.url("maintainer"), max_size=1) as durable:
+        maintainer = durable.maintainer()
+        with nothing_written(db), pytest.raises(BadInput) as refusal:
+            await getattr(maintainer, bad.method)(**bad.others)
+    assert told(refusal.value) == bad.parameter
+
+
+@pytest.mark.parametrize("bad", bad_arguments(OF_OPERATORS, UNFIT), ids=name_of)
+async def test_what_the_database_refuses_an_operator(db: Rented, bad: Bad) -> None:
+    async with AsyncDurable.from_url(db.url("operator"), max_size=1) as durable:
+        operator = durable.act_as(db.tenant("T1"), "on-call")
+        with nothing_written(db), pytest.raises(BadInput) as refusal:
+            await getattr(operator, bad.method)(**bad.others)
+    assert told(refusal.value) == bad.parameter
+
+
+@pytest.mark.parametrize(
+    ("method", "role"),
+    [*((name, "operator") for name in OF_OPERATORS), *((name, "maintainer") for name in OF_MAINTAINERS)],
+)
+async def test_an_app_is_told_whose_call_it_is(db: Rented, method: str, role: str) -> None:
+    async with AsyncDurable.from_url(db.url("app"), max_size=1) as durable:
+        caller = durable.maintainer() if role == "maintainer" else durable.act_as(db.tenant("T1"), "U1")
+        needed = {
+            each.name: OTHERS[each.name] for each in parameters_of(getattr(caller, method)) if each.name in OTHERS
+        }
+        with nothing_written(db), pytest.raises(RoleMissing) as refusal:
+            await getattr(caller, method)(**needed)
+    assert f"durable_{role}" in refusal.value.hint
 
 
 @pytest.mark.parametrize("bad", bad_arguments(MAKERS, UNSENDABLE), ids=name_of)
@@ -78,7 +138,9 @@ def told(error: BadInput) -> str:
 
 
 # list_sessions only looks for a name.
-WRITERS = {name: method for name, method in METHODS.items() if name != "list_sessions"}
+WRITERS = {
+    name: method for name, method in METHODS.items() if name not in ("list_sessions", "list_tools", *OF_OPERATORS)
+}
 
 
 @pytest.mark.parametrize("bad", bad_arguments(WRITERS, UNFIT), ids=name_of)
@@ -87,7 +149,9 @@ async def test_what_the_database_refuses_is_refused_in_the_same_way(
 ) -> None:
     session = await me_async.open_session("support", "s-1")
     run = await me_async.start_run(session, "inv-1")
-    uids = {name: uid for name, uid in (("session", session), ("run", run)) if name in bad.others}
+    effect = await me_async.begin_effect(run, "mail")
+    known = {"session": session, "run": run, "effect": effect}
+    uids = {name: uid for name, uid in known.items() if name in bad.others}
     with nothing_written(db), pytest.raises(BadInput) as refusal:
         await getattr(me_async, bad.method)(**{**bad.others, **uids})
     assert told(refusal.value) == bad.parameter
@@ -106,9 +170,10 @@ async def test_the_first_call_of_an_unfit_identity_is_refused(db: Rented, bad: B
 @pytest.mark.parametrize("method", [name for name in METHODS if name != "list_runs"])
 async def test_an_unknown_uid_is_not_found(db: Rented, me_async: AsyncIdentity, method: str) -> None:
     parameters = {parameter.name for parameter in parameters_of(METHODS[method])}
-    for subject, error in (("session", SessionNotFound), ("run", RunNotFound)):
+    for subject, error in (("session", SessionNotFound), ("run", RunNotFound), ("effect", EffectNotFound)):
         if subject in parameters:
-            needed = {"author", "invocation_id", "status"} & parameters
+            required = {"author", "invocation_id", "status", "tool", "step", "evidence"}
+            needed = (required | {"state", "reason"} if subject == "run" else required) & parameters
             others: dict[str, Any] = {name: OTHERS[name] for name in needed}
             for uid in (uuid4(), str(uuid4()), uuid4().hex):
                 with nothing_written(db), pytest.raises(error):

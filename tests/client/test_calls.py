@@ -127,7 +127,7 @@ def test_a_run_is_started_busy_and_settled_once(me: Identity) -> None:
     session = me.open_session("support", "s-1")
     started = me.start_run(session, "inv-1", trigger="cron", input={"order": 7})
     busy = me.start_run(str(session.session_uid), "inv-1", trigger="cron", input={"order": 7})
-    me.append_event(session, "agent", tool_call("refund"), invocation_id="inv-1", event_id="e-1")
+    me.append_event(session, "agent", tool_call("refund"), invocation_id="inv-1", event_id="e-1", attempt=1)
     settled = me.settle_run(started, "succeeded", result={"text": "done"})
     again = me.settle_run(started, "succeeded", result={"text": "done"})
     retried = me.start_run(session, "inv-1", trigger="cron", input={"order": 7})
@@ -147,6 +147,7 @@ def test_a_worker_that_is_told_busy_does_not_settle_the_run_of_the_other(db: Ren
     with nothing_written(db), pytest.raises(ArgumentInvalid, match="somebody else") as refused:
         me.settle_run(busy, "failed")
     assert refused.value.column == "run"
+    assert busy.attempt is None
     settled = me.settle_run(busy, "failed", attempt=started.attempt)
     assert settled.outcome == "settled"
 
@@ -168,7 +169,7 @@ def test_verdicts_name_the_tools_in_the_way(me: Identity) -> None:
     session = me.open_session("support", "s-1")
     run = me.start_run(session, "inv-1")
     before = me.retry_verdict(run)
-    me.append_event(session, "agent", tool_call("refund"), invocation_id="inv-1", event_id="e-1")
+    me.append_event(session, "agent", tool_call("refund"), invocation_id="inv-1", event_id="e-1", attempt=1)
     after = me.retry_verdict(run)
     me.settle_run(run, "failed")
     replay = me.replay_verdict(run)

@@ -126,7 +126,7 @@ async def test_a_run_is_started_busy_and_settled_once(me_async: AsyncIdentity) -
     session = await me_async.open_session("support", "s-1")
     started = await me_async.start_run(session, "inv-1", trigger="cron", input={"order": 7})
     busy = await me_async.start_run(str(session.session_uid), "inv-1", trigger="cron", input={"order": 7})
-    await me_async.append_event(session, "agent", tool_call("refund"), invocation_id="inv-1", event_id="e-1")
+    await me_async.append_event(session, "agent", tool_call("refund"), invocation_id="inv-1", event_id="e-1", attempt=1)
     settled = await me_async.settle_run(started, "succeeded", result={"text": "done"})
     again = await me_async.settle_run(started, "succeeded", result={"text": "done"})
     retried = await me_async.start_run(session, "inv-1", trigger="cron", input={"order": 7})
@@ -148,6 +148,7 @@ async def test_a_worker_that_is_told_busy_does_not_settle_the_run_of_the_other(
     with nothing_written(db), pytest.raises(ArgumentInvalid, match="somebody else") as refused:
         await me_async.settle_run(busy, "failed")
     assert refused.value.column == "run"
+    assert busy.attempt is None
     settled = await me_async.settle_run(busy, "failed", attempt=started.attempt)
     assert settled.outcome == "settled"
 
@@ -169,7 +170,7 @@ async def test_verdicts_name_the_tools_in_the_way(me_async: AsyncIdentity) -> No
     session = await me_async.open_session("support", "s-1")
     run = await me_async.start_run(session, "inv-1")
     before = await me_async.retry_verdict(run)
-    await me_async.append_event(session, "agent", tool_call("refund"), invocation_id="inv-1", event_id="e-1")
+    await me_async.append_event(session, "agent", tool_call("refund"), invocation_id="inv-1", event_id="e-1", attempt=1)
     after = await me_async.retry_verdict(run)
     await me_async.settle_run(run, "failed")
     replay = await me_async.replay_verdict(run)

@@ -159,4 +159,4 @@ def test_a_pool_of_two_may_give_each_call_the_other_connection(db: Rented, setti
         for connection in (one, other):
             assert_nothing_is_left(db, connection)
             connection.rollback()
-    assert len(stored(db, "runs")) == ROUNDS
+    assert len(stored(db, "runs")) == 2 * ROUNDS

@@ -4,10 +4,12 @@ import copy
 import pickle
 import re
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 
 from durable_pg import Identity, errors
+from durable_pg.types import BegunEffect, RunOutcome
 from tests.calls import said, tool_call
 
 REGISTRY = [
@@ -15,6 +17,11 @@ REGISTRY = [
     for line in (Path(__file__).parents[2] / "sql" / "errcodes.txt").read_text("utf-8").splitlines()
     if line and not line.startswith("#")
 ]
+UID = UUID(int=7)
+RUN = RunOutcome(UID, 1, "succeeded", "settled", ["refund"], {"text": "done"}, None, None)
+EFFECT = BegunEffect(
+    UID, UID, "dpg_1", "in_flight", "begun", 1, 0, "refund", {"order": 7}, True, None, None, None, 0, None
+)
 BASES = {"22": errors.BadInput, "23": errors.Conflict, "42": errors.AccessRefused, "55": errors.WrongState}
 
 
@@ -67,7 +74,7 @@ def test_what_is_refused_before_it_is_sent_names_the_call_too(me: Identity) -> N
 def test_a_class_of_refusals_is_caught_by_its_base(me: Identity) -> None:
     session = me.open_session("support", "s-1")
     run = me.start_run(session, "inv-1")
-    me.append_event(session, "agent", tool_call("refund"), invocation_id="inv-1")
+    me.append_event(session, "agent", tool_call("refund"), invocation_id="inv-1", attempt=run.attempt)
     with pytest.raises(errors.Conflict):
         me.settle_run(run, "succeeded", tools_executed=[])
     with pytest.raises(errors.AccessRefused):
@@ -83,6 +90,16 @@ ERRORS = [
     errors.EventDiffers("m", detail="d", hint="h", table="t", call="append_event", names={"event_id": "e"}),
     errors.ConnectionLost("gone", may_have_taken_effect=True),
     errors.UnexpectedError("m", sqlstate="XX000"),
+    errors.RunSettled("m", run=RUN),
+    errors.RunBusy("m", run=RUN, hint="h"),
+    errors.EffectFailed({"code": 7}, hint="h"),
+    errors.EffectFailed("declined"),
+    errors.EffectTimedOut("no answer within 1 s"),
+    errors.EffectInFlight("m", effect=EFFECT),
+    errors.EffectUnverified("m", effect=EFFECT, names={"tool": "refund"}),
+    errors.EffectDiverged("m", effect=EFFECT),
+    errors.CheckpointNewer("m", schema_version=3, known=2),
+    errors.CheckpointUpgradeMissing("m", schema_version=1, from_version=2),
 ]
 
 

@@ -9,7 +9,7 @@ from psycopg_pool import ConnectionPool
 
 from durable_pg import Durable, Identity
 from durable_pg.errors import CannotConnect, ConnectionLost, SessionClosed
-from durable_pg.types import Session
+from durable_pg.types import BegunEffect, RunOutcome, Session
 from tests.client.disturbing import told
 from tests.client.proxy import Proxy, in_front_of
 from tests.rented import Rented, nothing_written, stored
@@ -112,6 +112,54 @@ def test_a_run_is_settled_once(db: Rented, proxy: Proxy, me: Identity, session: 
     settled = me.settle_run(run, "succeeded", result={"text": "done"})
     assert (settled.outcome, settled.result) == ("already_settled", {"text": "done"})
     assert [row["status"] for row in stored(db, "runs")] == ["succeeded"]
+
+
+def test_an_effect_is_never_begun_twice(db: Rented, proxy: Proxy, me: Identity, session: Session) -> None:
+    run = me.start_run(session, "inv-1")
+    proxy.lose_answers()
+    with pytest.raises(ConnectionLost) as caught:
+        me.begin_effect(run, "refund", step=1)
+    assert told(caught.value) == (ConnectionLost, True, "begin_effect")
+    assert (caught.value.names["tool"], caught.value.names["step"]) == ("refund", "1")
+    assert [row["status"] for row in stored(db, "effects")] == ["begun"]
+
+
+REPEATED: dict[str, tuple[Callable[[Identity, RunOutcome, BegunEffect], Any], str]] = {
+    "renew_lease": (lambda me, run, _: me.renew_lease(run), "renewed"),
+    "interrupt_run": (lambda me, run, _: me.interrupt_run(run), "already_interrupted"),
+    "cancel_run": (lambda me, run, _: me.cancel_run(run, "called off"), "already_settled"),
+    "finish_effect": (lambda me, _, effect: me.finish_effect(effect, "succeeded"), "already_finished"),
+    "save_checkpoint": (lambda me, run, _: me.save_checkpoint(run, 1, {}), "already_saved"),
+    "record_step": (
+        lambda me, run, _: me.record_step(run, 1, events=[{"author": "agent", "event_id": "e-1"}], state={}),
+        "already_saved",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REPEATED)
+def test_what_is_repeatable_by_nature_is_repeated_and_done_once(
+    db: Rented, proxy: Proxy, me: Identity, session: Session, name: str
+) -> None:
+    run = me.start_run(session, "inv-1")
+    effect = me.begin_effect(run, "refund")
+    proxy.forget()
+    proxy.lose_answers()
+    make, outcome = REPEATED[name]
+    assert (make(me, run, effect)).outcome == outcome
+    assert len(proxy.statements) == 2
+    assert len(stored(db, "events")) == (name == "record_step")
+
+
+def test_a_step_with_an_event_that_has_no_name_is_sent_once(
+    db: Rented, proxy: Proxy, me: Identity, session: Session
+) -> None:
+    run = me.start_run(session, "inv-1")
+    proxy.lose_answers()
+    with pytest.raises(ConnectionLost) as caught:
+        me.record_step(run, 1, events=[{"author": "agent", "event_id": "e-1"}, {"author": "agent"}])
+    assert told(caught.value) == (ConnectionLost, True, "record_step")
+    assert len(stored(db, "events")) == 2
 
 
 def test_a_session_with_a_name_is_opened_once(db: Rented, proxy: Proxy, me: Identity) -> None:

@@ -13,7 +13,7 @@ import pytest
 from psycopg_pool import AsyncConnectionPool, ConnectionPool
 
 from durable_pg import AsyncDurable, Durable
-from durable_pg._client import calls, faults, io
+from durable_pg._client import calls, faults, io, run_calls
 from durable_pg.errors import ConnectionLost, DurableError
 from tests.rented import Rented
 
@@ -120,7 +120,7 @@ def test_what_ends_the_session_says_nothing_of_the_statement(severity: str, sqls
     assert isinstance(faults.translate(error, call), ConnectionLost)
     assert faults.translate(error, call).may_have_taken_effect is True
     assert faults.translate(error, call, undone_with_connection=True).may_have_taken_effect is False
-    read = calls.list_runs(calls.identify("T1", "U1"), None)
+    read = run_calls.list_runs(calls.identify("T1", "U1"), None)
     assert faults.translate(error, read).may_have_taken_effect is False
 
 

@@ -109,7 +109,7 @@ def test_the_next_transaction_acts_as_the_next_user(db: Rented, brought: Brought
 def test_every_call_works_in_a_transaction(db: Rented, brought: Brought) -> None:
     with brought.transaction():
         every_call(me_on(db, brought))
-    assert len(stored(db, "events")) == 2
+    assert len(stored(db, "events")) == 3
 
 
 @pytest.mark.parametrize("way", IMPLICIT)
@@ -194,4 +194,30 @@ def test_in_a_pipeline_calls_take_their_turn(db: Rented) -> None:
         with brought.connection.pipeline(), brought.transaction():
             order(db, brought)
             every_call(me_on(db, brought))
-        assert seen(db) == (1, 1)
+        assert seen(db) == (1, 2)
+
+
+@pytest.mark.parametrize("ending", ["commit", "rollback"])
+def test_an_effect_that_is_a_write_in_this_database_is_done_exactly_once(
+    db: Rented, brought: Brought, ending: str
+) -> None:
+    me = me_on(db, brought)
+    with brought.transaction():
+        run = me.start_run(me.open_session("support", "s-1"), "inv-1")
+
+    def place_order() -> str:
+        begun = me.begin_effect(run, "order", {"order": 7})
+        if begun.outcome == "execute":
+            order(db, brought)
+            me.finish_effect(begun, "succeeded")
+        return begun.outcome
+
+    if ending == "rollback":
+        with pytest.raises(ZeroDivisionError), brought.transaction():
+            place_order()
+            raise ZeroDivisionError
+        assert (seen(db), stored(db, "effects")) == ((0, 1), [])
+    for outcome in ("execute", "recorded"):
+        with brought.transaction():
+            assert place_order() == outcome
+    assert seen(db) == (1, 1)

@@ -114,7 +114,7 @@ async def test_the_next_transaction_acts_as_the_next_user(db: Rented, brought_as
 async def test_every_call_works_in_a_transaction(db: Rented, brought_async: AsyncBrought) -> None:
     async with brought_async.transaction():
         await every_call_async(me_on_async(db, brought_async))
-    assert len(stored(db, "events")) == 2
+    assert len(stored(db, "events")) == 3
 
 
 @pytest.mark.parametrize("way", IMPLICIT)
@@ -201,4 +201,31 @@ async def test_in_a_pipeline_calls_take_their_turn(db: Rented) -> None:
         async with brought.connection.pipeline(), brought.transaction():
             await order_async(db, brought)
             await every_call_async(me_on_async(db, brought))
-        assert seen(db) == (1, 1)
+        assert seen(db) == (1, 2)
+
+
+@pytest.mark.parametrize("ending", ["commit", "rollback"])
+async def test_an_effect_that_is_a_write_in_this_database_is_done_exactly_once(
+    db: Rented, brought_async: AsyncBrought, ending: str
+) -> None:
+    me = me_on_async(db, brought_async)
+    async with brought_async.transaction():
+        run = await me.start_run(await me.open_session("support", "s-1"), "inv-1")
+
+    async def place_order_async() -> str:
+        begun = await me.begin_effect(run, "order", {"order": 7})
+        if begun.outcome == "execute":
+            await order_async(db, brought_async)
+            await me.finish_effect(begun, "succeeded")
+        return begun.outcome
+
+    if ending == "rollback":
+        with pytest.raises(ZeroDivisionError):
+            async with brought_async.transaction():
+                await place_order_async()
+                raise ZeroDivisionError
+        assert (seen(db), stored(db, "effects")) == ((0, 1), [])
+    for outcome in ("execute", "recorded"):
+        async with brought_async.transaction():
+            assert await place_order_async() == outcome
+    assert seen(db) == (1, 1)

@@ -43,11 +43,14 @@ def do_everything(me: Identity) -> None:
     """Make calls full of what nobody may overhear, two of them refused."""
     session = me.open_session(WORDS, WORDS, {WORDS: WORDS})
     run = me.start_run(session, WORDS, trigger=WORDS, input=WORDS)
-    me.append_event(session, WORDS, {WORDS: WORDS}, invocation_id=WORDS, event_id=WORDS, metadata={"a": WORDS})
+    me.append_event(
+        session, WORDS, {WORDS: WORDS}, invocation_id=WORDS, event_id=WORDS, metadata={"a": WORDS}, attempt=1
+    )
     with pytest.raises(errors.EventDiffers):
-        me.append_event(session, WORDS, WORDS, invocation_id=WORDS, event_id=WORDS)
+        me.append_event(session, WORDS, WORDS, invocation_id=WORDS, event_id=WORDS, attempt=1)
     with pytest.raises(errors.JsonNotStorable):
         me.append_event(session, WORDS, {WORDS: {WORDS}})
+    me.begin_effect(run, WORDS, {WORDS: WORDS}, intent=WORDS)
     me.settle_run(run, "failed", error=WORDS, tools_executed=[WORDS])
 
 
@@ -86,7 +89,7 @@ def test_spans_and_log_lines_hold_no_content_and_no_name(
     with caplog.at_level(logging.DEBUG):
         do_everything(me)
     ours = [record for record in caplog.records if record.name.startswith("durable_pg")]
-    assert len(ours) == len(spans.get_finished_spans()) == 5
+    assert len(ours) == len(spans.get_finished_spans()) == 6
     everything = "".join(span.to_json() for span in spans.get_finished_spans())
     everything += "".join(record.getMessage() + repr(record.__dict__) for record in ours)
     assert WORDS not in everything

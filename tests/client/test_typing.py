@@ -11,7 +11,7 @@ import uuid
 from psycopg_pool import AsyncConnectionPool, ConnectionPool
 from typing_extensions import assert_type
 
-from durable_pg import AsyncDurable, AsyncIdentity, Durable, Identity, errors, types
+from durable_pg import AsyncDurable, AsyncIdentity, AsyncRun, Durable, Identity, Run, durable_tool, errors, types
 
 
 def turn(url: str) -> list[str]:
@@ -27,6 +27,13 @@ def turn(url: str) -> list[str]:
         run = me.start_run(session.session_uid, "inv-1", input=[1, 2])
         assert_type(run.tools_executed, list[str] | None)
         assert_type(run.outcome == "started", bool)
+        assert_type(run.attempt, int | None)
+        begun = me.begin_effect(run, "refund", {"order": 7}, lease=datetime.timedelta(minutes=1))
+        assert_type(begun.outcome == "execute", bool)
+        assert_type(me.finish_effect(begun, "succeeded").finished_at, datetime.datetime | None)
+        assert_type(me.load_checkpoint(run), types.Checkpoint | None)
+        assert_type(me.record_step(run, 1, events=[{"author": "agent", "content": 1}]).event_seqs, list[int])
+        assert_type(durable.maintainer().list_resumable(), list[types.ResumableRun])
         try:
             me.settle_run(run, "succeeded", result={"text": "done"})
         except errors.ToolsIncomplete as error:
@@ -36,6 +43,45 @@ def turn(url: str) -> list[str]:
         assert_type(listed.settled_at, datetime.datetime | None)
         assert_type(me.replay_verdict(listed), types.Verdict)
         return [event.author for event in me.read_events(session, latest=3)]
+
+
+@durable_tool(replay_class="keyed", intent=lambda args: f"refund:{args['order']}")
+def refund(order: int, *, idempotency_key: str = "") -> str:
+    return idempotency_key
+
+
+def execute(run: Run) -> object:
+    assert_type(run.attempt, int)
+    assert_type(refund(7), str)
+    run.checkpoint(1, {"n": 1})
+    return run.call(refund, {"order": 7}, step=1)
+
+
+async def execute_async(run: AsyncRun) -> object:
+    async def call(key: str) -> str:
+        return key
+
+    return await run.effect("refund", call=call, failed_on=(ValueError, KeyError))
+
+
+def run_it(me: Identity, session: types.Session) -> None:
+    me.run_once(session, "inv-1", execute, message={"parts": []})
+    try:
+        with me.run(session, "inv-2", lease=datetime.timedelta(seconds=30)) as run:
+            assert_type(run, Run)
+            run.result = {"text": "done"}
+    except errors.RunSettled as settled:
+        assert_type(settled.run, types.RunOutcome | None)
+    except errors.RunBusy as busy:
+        assert_type(busy.lease_expires_at, datetime.datetime | None)
+    except errors.EffectUnverified as unverified:
+        print(unverified.effect.effect_uid)
+
+
+async def run_it_async(me: AsyncIdentity, session: types.Session) -> None:
+    await me.run_once(session, "inv-1", execute_async)
+    async with me.run(session, "inv-2") as run:
+        assert_type(run, AsyncRun)
 
 
 async def turn_async(pool: AsyncConnectionPool, other: ConnectionPool) -> types.State:
@@ -55,6 +101,10 @@ MISTAKES = {
     "session.revision = 7": "misc",
     'run.outcome == "begun"': "comparison-overlap",
     'me.append_event(session, "agent", occurred_at="now")': "arg-type",
+    'me.start_run(session, "inv-1", lease=60)': "arg-type",
+    'me.finish_effect(run.run_uid, "done")': "arg-type",
+    'me.resolve_effect(run.run_uid, "unverified", {})': "arg-type",
+    'me.record_step(run, 1, events=[{"autor": "agent"}])': "typeddict-unknown-key",
 }
 
 

@@ -9,7 +9,7 @@ from uuid import UUID
 
 import psycopg
 
-from tests.calls import call, events, open_session, say, start, use_tool
+from tests.calls import call, events, open_session, say, settle, start, use_tool
 from tests.harness import Connection, connections
 from tests.rented import Rented, stored
 
@@ -23,7 +23,7 @@ def one_call(app: Connection, chance: random.Random, session: UUID, run: UUID) -
     delta = {"app:n": chance.random(), "user:n": chance.random(), "n": chance.random()}
     calls: tuple[Callable[[], object], ...] = (
         lambda: say(app, session, invocation=f"inv-{chance.randrange(5)}", state_delta=delta)["outcome"],
-        lambda: use_tool(app, session, chance.choice("abc"), state_delta=delta)["outcome"],
+        lambda: use_tool(app, session, chance.choice("abc"), attempt=1, state_delta=delta)["outcome"],
         lambda: call(app, "start_run", session_uid=session, invocation_id=f"inv-{chance.randrange(5)}")["outcome"],
         lambda: call(app, "open_session", app_name="support", session_id=f"s{chance.randrange(5)}")["outcome"],
         lambda: say(app, open_session(app, f"new-{chance.random()}", state=delta), state_delta=delta)["outcome"],
@@ -49,7 +49,7 @@ def test_mixed_calls_on_one_session_never_deadlock(db: Rented) -> None:
             try:
                 db.act_as(app)
                 if turn == CALLS_EACH // 2 + number:
-                    told[str(call(app, "settle_run", run_uid=run, status="failed")["outcome"])] += 1
+                    told[str(settle(app, run, status="failed")["outcome"])] += 1
                 else:
                     told[one_call(app, chance, session, run)] += 1
                 app.commit()

@@ -33,7 +33,7 @@ def run(db: Rented, session: UUID) -> UUID:
     with db.as_app() as app:
         say(app, session)
         run = start(app, session)
-        use_tool(app, session, "lookup")
+        use_tool(app, session, "lookup", attempt=1)
     return run
 
 
@@ -73,7 +73,7 @@ def test_an_append_that_waits_for_a_settlement(
     begin(db, appender, level)
     events(appender, session)  # takes the snapshot of the stricter levels
     settle(settler, run)
-    waiting = threads.submit(use_tool, appender, session, "refund")
+    waiting = threads.submit(use_tool, appender, session, "refund", attempt=1)
     wait_until_blocked(db, appender, by=settler)
     settler.execute(end.encode())
     told = outcome(waiting)
@@ -104,7 +104,7 @@ def test_a_settlement_that_waits_for_an_append(
     settler, appender = pair
     begin(db, settler)
     begin(db, appender, level)
-    use_tool(appender, session, "refund")
+    use_tool(appender, session, "refund", attempt=1)
     waiting = threads.submit(settle, settler, run, tools_executed=given)
     wait_until_blocked(db, settler, by=appender)
     appender.execute(end.encode())
@@ -134,7 +134,7 @@ def test_an_append_after_a_settlement_that_its_snapshot_does_not_show(
     settle(settler, run)
     settler.commit()
     with pytest.raises(psycopg.Error) as refused:
-        use_tool(appender, session, "refund")
+        use_tool(appender, session, "refund", attempt=1)
     assert refused.value.sqlstate == ("55W03" if level == "read committed" else "40001")
     appender.rollback()
     assert all_calls_are_named(db)
@@ -147,7 +147,7 @@ def test_a_settlement_sees_an_append_that_was_committed_after_its_transaction_be
     begin(db, settler)
     events(settler, session)
     begin(db, appender)
-    use_tool(appender, session, "refund")
+    use_tool(appender, session, "refund", attempt=1)
     appender.commit()
     assert settle(settler, run)["tools_executed"] == ["lookup", "refund"]
     settler.commit()

@@ -10,11 +10,11 @@ import pytest
 
 import durable_pg
 from durable_pg import errors
-from tests.harness import Database, value
+from tests.harness import Database, rows, value
 
 PAGE = (Path(__file__).parents[2] / "docs" / "python.md").read_text("utf-8")
 SNIPPETS = re.findall(r"^```python\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
-WAYS, TOGETHER, ASYNC, FAULTS, JSON, TABLES = SNIPPETS
+WAYS, TOGETHER, ASYNC, RUN, TOOL, UPGRADE, FAULTS, JSON, TABLES = SNIPPETS
 URL = "postgresql://shop_app@db.internal/shop"
 SETTING = """
 import os, sqlalchemy
@@ -52,6 +52,20 @@ def test_rows_of_the_caller_and_an_event_are_committed_together(db: Database) ->
 
 def test_the_async_snippet_appends(db: Database) -> None:
     assert run(db, ASYNC) == "1\n"
+
+
+def test_a_run_is_executed_and_a_declared_tool_called(db: Database) -> None:
+    assert run(db, SETTING + RUN + TOOL) == "1 False 0 None\n8\n"
+    runs = [(row["invocation_id"], row["status"], row["result"]) for row in rows(db, "runs")]
+    assert sorted(runs) == [("inv-1", "succeeded", {"text": "done"}), ("inv-2", "succeeded", None)]
+    assert [row["status"] for row in rows(db, "effects")] == ["succeeded"] * 2
+
+
+def test_a_checkpoint_is_upgraded(db: Database) -> None:
+    crashed = RUN.replace("    run.result = ", "    raise SystemExit(0)\n    run.result = ")
+    again = SETTING + UPGRADE + "with me.run(session, 'inv-1') as run:\n    print(run.attempt, run.state['currency'])\n"
+    run(db, SETTING + crashed)
+    assert run(db, again) == "2 EUR\n"
 
 
 def test_a_fault_that_may_be_repeated_is(db: Database) -> None:

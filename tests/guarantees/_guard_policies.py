@@ -1,19 +1,34 @@
 """Row security and every policy: taken away, made true for every row, and kept to one half of its condition."""
 
+from collections.abc import Sequence
+
+from tests.guarantees import test_acts_audited as acts
 from tests.guarantees import test_audited as audited
 from tests.guarantees import test_identity_required as identity
+from tests.guarantees import test_least_privilege as least
+from tests.guarantees import test_shared_effects as shared
 from tests.guarantees import test_tenant_isolation as tenants
 from tests.guarantees import test_user_isolation as users
 from tests.guarantees._guard import Guard, Test, cases
-from tests.guarantees._roles import DATA, PERSONAL
+from tests.guarantees._roles import DATA, INSERTED, PERSONAL, SHARED, UPDATED
 
 ANY = "true"
+BOTH = ("app", "engine")
+OWN_OR_SHARED = "(user_id = durable.current_user_id() or scope = 'tenant')"
 TENANT = "tenant_id = durable.current_tenant()"
 USER = "user_id = durable.current_user_id()"
 
 
+# Whom a policy for a whole tenant serves, where it is not the operator alone.
+READERS = {
+    "app_states": ("app", "engine", "operator"),
+    "tools": ("app", "steward", "operator"),
+    **dict.fromkeys(("sessions", "events", "runs", "effects", "effect_calls"), ("steward", "operator")),
+}
+
+
 def policies() -> list[Guard]:
-    return [*_of_the_owner(), *_of_readers(), *_of_the_app(), *_of_the_engine(), *_of_the_log()]
+    return [*_of_the_owner(), *_of_readers(), *_of_the_app(), *_of_writers(), *_of_the_janitor(), *_of_the_log()]
 
 
 def row_security() -> list[Guard]:
@@ -30,11 +45,11 @@ def row_security() -> list[Guard]:
     return found
 
 
-def _gone(table: str, policy: str, tests: list[Test]) -> Guard:
+def _gone(table: str, policy: str, tests: Sequence[Test]) -> Guard:
     return Guard(f"policy {table}.{policy}", f"drop policy {policy} on durable.{table}", tuple(tests))
 
 
-def _kept_to(condition: str, table: str, policy: str, tests: list[Test]) -> Guard:
+def _kept_to(condition: str, table: str, policy: str, tests: Sequence[Test]) -> Guard:
     clause = "with check" if policy.startswith("insert") else "using"
     removal = f"alter policy {policy} on durable.{table} {clause} ({condition})"
     return Guard(f"policy {table}.{policy} kept to {condition}", removal, tuple(tests))
@@ -62,8 +77,7 @@ def _of_readers() -> list[Guard]:
     found = []
     for table in DATA:
         found.append(_gone(table, "select_all", cases(tenants.test_an_auditor_sees_every_tenant, {"table": table})))
-        roles = ("app", "engine", "operator") if table == "app_states" else ("operator",)
-        who = [{"role": role, "table": table} for role in roles]
+        who = [{"role": role, "table": table} for role in READERS.get(table, ("operator",))]
         tests = [
             *cases(tenants.test_rows_of_another_tenant_are_invisible, *who),
             *cases(identity.test_a_read_without_identity_is_refused, *who),
@@ -83,56 +97,95 @@ def _of_the_app() -> list[Guard]:
             _gone(table, "select_own", [*of_tenants, *of_users, *loud]),
             _kept_to(ANY, table, "select_own", [*of_tenants, *of_users, *loud]),
             _kept_to(TENANT, table, "select_own", of_users),
-            _kept_to(USER, table, "select_own", of_tenants),
         ]
+        if table != "effects":
+            found.append(_kept_to(USER, table, "select_own", of_tenants))
+    visible = cases(shared.test_users_of_the_tenant_see_it_and_others_don_t, {"role": "app"}, {"role": "engine"})
+    away = cases(tenants.test_rows_of_another_tenant_are_invisible, *({"role": r, "table": "effects"} for r in BOTH))
+    found += [
+        _kept_to(OWN_OR_SHARED, "effects", "select_own", [*away, *visible]),
+        # Without the part for the tenant nobody but its user would be told of it.
+        _kept_to(f"{TENANT} and {USER}", "effects", "select_own", visible),
+    ]
     return found
 
 
-def _of_the_engine() -> list[Guard]:
+def _of_writers() -> list[Guard]:
+    return [*_of_inserts(), *_of_updates()]
+
+
+def _of_inserts() -> list[Guard]:
     found = []
-    for table in ("app_states", *PERSONAL):
-        scope = "tenant" if table == "app_states" else "own"
-        one = {"table": table}
-        into_tenant = cases(tenants.test_a_row_is_not_written_into_another_tenant, one)
-        reach_tenant = cases(tenants.test_an_update_without_a_condition_reaches_one_tenant, one)
-        for_user = cases(users.test_a_row_is_not_written_for_another_user, one) if scope == "own" else []
-        reach_user: list[Test] = []
-        if scope == "own" and table != "events":
-            reach_user = cases(users.test_an_update_without_a_condition_reaches_one_user, one)
-        loud = cases(identity.test_a_write_without_identity_is_refused, one)
+    for role, table in INSERTED:
+        scope = "tenant" if table in SHARED else "own"
+        into_tenant = cases(tenants.test_a_row_is_not_written_into_another_tenant, {"role": role, "table": table})
+        for_user = cases(users.test_a_row_is_not_written_for_another_user, {"table": table}) if scope == "own" else []
+        loud = cases(identity.test_a_row_without_identity_is_not_written, {"role": role, "table": table})
         found += [
             _gone(table, f"insert_{scope}", loud),
             _kept_to(ANY, table, f"insert_{scope}", [*into_tenant, *for_user, *loud]),
         ]
-        if table != "events":
-            found += [
-                _gone(table, f"update_{scope}", [*reach_tenant, *reach_user]),
-                _kept_to(ANY, table, f"update_{scope}", [*reach_tenant, *reach_user]),
-            ]
         if scope == "own":
             found += [
                 _kept_to(TENANT, table, "insert_own", for_user),
                 _kept_to(USER, table, "insert_own", into_tenant),
             ]
-            if table != "events":
-                found += [
-                    _kept_to(TENANT, table, "update_own", reach_user),
-                    _kept_to(USER, table, "update_own", reach_tenant),
-                ]
     return found
 
 
-def _of_the_log() -> list[Guard]:
-    forged = tenants.test_an_operator_s_act_is_not_logged_under_another_tenant_or_name
-    by_operator, by_maintainer = cases(forged, {"role": "steward"}), cases(forged, {"role": "janitor"})
-    logged = audited.test_an_act_is_logged
+def _of_updates() -> list[Guard]:
+    found = []
+    for role, table in UPDATED:
+        own = role == "engine" and table not in SHARED
+        policy = "update_own" if own else "update_tenant"
+        reach_tenant = cases(
+            tenants.test_an_update_without_a_condition_reaches_one_tenant, {"role": role, "table": table}
+        )
+        reach_user = cases(users.test_an_update_without_a_condition_reaches_one_user, {"table": table}) if own else []
+        found += [
+            _gone(table, policy, [*reach_tenant, *reach_user]),
+            _kept_to(ANY, table, policy, [*reach_tenant, *reach_user]),
+        ]
+        if own:
+            other = OWN_OR_SHARED if table == "effects" else USER
+            found += [
+                _kept_to(TENANT, table, policy, reach_user),
+                _kept_to(other, table, policy, reach_tenant),
+            ]
+    again = [shared.test_the_engine_gives_it_to_another_user_s_run]
+    found.append(_kept_to(f"{TENANT} and {USER}", "effects", "update_own", again))
+    return found
+
+
+def _of_the_janitor() -> list[Guard]:
+    reaped = [acts.test_a_maintainer_who_reaps_a_run_is_logged]
+    listed = [least.test_a_maintainer_s_list_has_no_content]
     return [
-        _gone("audit_log", "insert_tenant", cases(logged, {"role": "steward"})),
-        _kept_to(
-            ANY, "audit_log", "insert_tenant", [*by_operator, identity.test_an_act_without_identity_is_not_logged]
-        ),
-        _kept_to(TENANT, "audit_log", "insert_tenant", by_operator),
-        _kept_to("acted_by = durable.current_user_id()", "audit_log", "insert_tenant", by_operator),
+        _gone("runs", "update_all", reaped),
+        _gone("effects", "update_all", reaped),
+        *(_gone(table, "select_all", listed) for table in ("runs", "sessions", "effects", "effect_calls")),
+    ]
+
+
+def _of_the_log() -> list[Guard]:
+    forged = tenants.test_an_act_is_not_logged_under_another_tenant_or_name
+    loud = identity.test_an_act_without_identity_is_not_logged
+    by_maintainer = cases(forged, {"role": "janitor"})
+    logged = audited.test_an_act_is_logged
+    found = []
+    for role, policy in (("engine", "insert_own_word"), ("steward", "insert_tenant")):
+        by_person, by_role = cases(forged, {"role": role}), cases(loud, {"role": role})
+        found += [
+            _gone("audit_log", policy, cases(logged, {"role": role})),
+            _kept_to(ANY, "audit_log", policy, [*by_person, *by_role]),
+            _kept_to(TENANT, "audit_log", policy, by_person),
+            _kept_to("acted_by = durable.current_user_id()", "audit_log", policy, by_person),
+        ]
+    of_whom = f"{TENANT} and acted_by = durable.current_user_id()"
+    other_act = [audited.test_the_engine_logs_nothing_but_what_an_app_resolves]
+    return [
+        *found,
+        _kept_to(of_whom, "audit_log", "insert_own_word", other_act),
         _gone("audit_log", "insert_all", cases(logged, {"role": "janitor"})),
         _kept_to(ANY, "audit_log", "insert_all", by_maintainer),
     ]

@@ -1,6 +1,8 @@
 """A small world, made through the SQL interface alone: the same names for three people, two of them in one tenant.
 
 Each has a session `s-1` with six events, a settled run `inv-1` and a running one `inv-2`, and a closed session `s-2`.
+Each run has called `refund` as an effect that succeeded and saved a checkpoint; the running one has three more: one
+that is being called, `mail-7` (an intent) of which nobody knows, and `mail-6` that the user has resolved as succeeded.
 """
 
 from collections.abc import Iterator
@@ -12,14 +14,17 @@ from uuid import UUID
 from psycopg import sql
 from psycopg.rows import DictRow
 
+from tests.guarantees._rows import audit_row, insert, tool_row
 from tests.harness import Connection, Database
 
+# Longer than any run of the suite: what is held stays held.
+LONG = "1 day"
 PEOPLE = (("T1", "U1"), ("T1", "U2"), ("T2", "U1"))
 
 
 @dataclass(frozen=True)
 class Home:
-    """What one person has: uids of sessions and runs."""
+    """What one person has: uids of sessions, of runs, and of effects (`recorded` is the settled run's)."""
 
     tenant: str
     user: str
@@ -27,6 +32,11 @@ class Home:
     closed: UUID
     settled: UUID
     running: UUID
+    recorded: UUID
+    done: UUID
+    begun: UUID
+    unverified: UUID
+    resolved: UUID
 
 
 @dataclass(frozen=True)
@@ -53,11 +63,18 @@ def _find(root: Connection) -> dict[tuple[str, str], Home]:
     found = root.execute(
         """
         select s.tenant_id as tenant, s.user_id as user, s.session_uid as session, c.session_uid as closed,
-            done.run_uid as settled, running.run_uid as running
+            done.run_uid as settled, running.run_uid as running,
+            recorded.effect_uid as recorded, finished.effect_uid as done, begun.effect_uid as begun,
+            unverified.effect_uid as unverified, resolved.effect_uid as resolved
         from durable.sessions as s
         join durable.sessions as c using (tenant_id, user_id)
         join durable.runs as done on done.tenant_id = s.tenant_id and done.session_uid = s.session_uid
         join durable.runs as running on running.tenant_id = s.tenant_id and running.session_uid = s.session_uid
+        join durable.effects as recorded on recorded.run_uid = done.run_uid
+        join durable.effects as finished on finished.run_uid = running.run_uid and finished.step = 1
+        join durable.effects as begun on begun.run_uid = running.run_uid and begun.step = 2 and begun.scope = 'run'
+        join durable.effects as unverified on unverified.run_uid = running.run_uid and unverified.intent = 'mail-7'
+        join durable.effects as resolved on resolved.run_uid = running.run_uid and resolved.intent = 'mail-6'
         where s.session_id = 's-1' and c.session_id = 's-2'
             and done.invocation_id = 'inv-1' and running.invocation_id = 'inv-2'
         """
@@ -72,6 +89,7 @@ def _make(db: Database) -> None:
     for tenant in ("T1", "T2"):
         with db.as_steward(tenant) as steward:
             insert(steward, "audit_log", audit_row(tenant))
+            insert(steward, "tools", tool_row(tenant, app_name="support", tool="search", replay_class="read_only"))
     with db.as_janitor() as janitor:
         insert(janitor, "audit_log", audit_row("T2", acted_by=None))
 
@@ -89,6 +107,11 @@ class Caller:
 
 
 def call(connection: Connection, function: str, *, me: Any = None, **arguments: Any) -> DictRow:
+    """Call a function that returns one row, or several: then the first."""
+    return call_all(connection, function, me=me, **arguments)[0]
+
+
+def call_all(connection: Connection, function: str, *, me: Any = None, **arguments: Any) -> list[DictRow]:
     """Call a function of the schema in named notation, as `me` (tenant and user) or as whoever the transaction is."""
     given: list[sql.Composable] = [
         sql.SQL("{} => {}").format(sql.Identifier(name), sql.Placeholder(name)) for name in arguments
@@ -98,9 +121,7 @@ def call(connection: Connection, function: str, *, me: Any = None, **arguments: 
         given.insert(0, sql.SQL("me => durable.act_as(%(tenant_of_me)s, %(user_of_me)s)"))
         parameters["tenant_of_me"], parameters["user_of_me"] = me
     query = sql.SQL("select * from {}({})").format(sql.Identifier("durable", function), sql.SQL(", ").join(given))
-    row = connection.execute(query, parameters).fetchone()
-    assert row is not None
-    return row
+    return connection.execute(query, parameters).fetchall()
 
 
 def _furnish(caller: Caller) -> None:
@@ -108,16 +129,44 @@ def _furnish(caller: Caller) -> None:
         "open_session", app_name="support", session_id="s-1", state='{"a": 1, "app:theme": "dark", "user:name": "Ada"}'
     )["session_uid"]
     for invocation in ("inv-1", "inv-2"):
-        run = caller("start_run", session_uid=session, invocation_id=invocation, input='{"text": "refund order 7"}')
+        start = {"input": '{"text": "refund order 7"}', "lease": LONG}
+        run = caller("start_run", session_uid=session, invocation_id=invocation, **start)["run_uid"]
         say = {"session_uid": session, "invocation_id": invocation}
+        called = '{"parts": [{"function_call": {"name": "refund"}}]}'
         caller("append_event", author="user", content='{"parts": [{"text": "refund order 7"}]}', **say)
-        caller("append_event", author="agent", content='{"parts": [{"function_call": {"name": "refund"}}]}', **say)
+        caller("append_event", author="agent", content=called, attempt=1, **say)
+        _act(caller, run, finish="succeeded", result='{"id": "re_7"}', step=1, args='{"order": 7}')
+        caller("save_checkpoint", run_uid=run, attempt=1, step=1, state='{"todo": ["answer"]}')
         if invocation == "inv-1":
-            caller("settle_run", run_uid=run["run_uid"], status="failed", error='{"code": 429}', result='{"n": 1}')
+            told = {"error": '{"code": 429}', "result": '{"n": 1}'}
+            caller("settle_run", run_uid=run, attempt=1, status="failed", **told)
+        else:
+            _act(caller, run, step=2, args='{"order": 8}')
+            _act(
+                caller,
+                run,
+                finish="unverified",
+                error='{"timeout": 30}',
+                step=2,
+                intent="mail-7",
+                provider_dedupes_for="1 hour",
+            )
+            asked = _act(caller, run, finish="unverified", step=2, intent="mail-6")
+            seen = '{"channel": "outbox", "seen": "it was sent"}'
+            caller("resolve_effect", effect_uid=asked, status="succeeded", evidence=seen, result='{"id": 6}')
     caller("append_event", session_uid=session, author="user", content='{"text": "typing"}', event_id="loose")
     caller("append_event", session_uid=session, author="system", content='{"text": "note"}', metadata='{"trace": 1}')
     closed = caller("open_session", app_name="support", session_id="s-2")["session_uid"]
     caller("close_session", session_uid=closed, reason="done")
+
+
+def _act(caller: Caller, run: UUID, *, finish: str = "", result: Any = None, error: Any = None, **key: Any) -> UUID:
+    """Call `refund` as an effect of the run's first attempt, and finish it unless it is to stay begun."""
+    effect: UUID = caller("begin_effect", run_uid=run, attempt=1, tool="refund", **key)["effect_uid"]
+    if finish:
+        said = {"status": finish, "result": result, "error": error}
+        caller("finish_effect", effect_uid=effect, attempt=1, **said)
+    return effect
 
 
 def settle_all(db: Database) -> None:
@@ -126,15 +175,32 @@ def settle_all(db: Database) -> None:
     with db.superuser() as root:
         root.execute(
             """
-            update durable.runs set status = 'failed', settled_at = now(), tools_executed = '{refund}'
+            update durable.runs
+            set status = 'failed', settled_at = now(), tools_executed = '{refund}', lease_holder = null
             where status = 'running'
             """
         )
 
 
+def expire(db: Database, run: UUID) -> None:
+    """Let the lease of a run, and of what it has begun, be over."""
+    with db.superuser() as root:
+        root.execute("update durable.runs set lease_expires_at = now() where run_uid = %s", (run,))
+        query = "update durable.effects set lease_expires_at = now() where held_by = %s and status = 'begun'"
+        root.execute(query, (run,))
+
+
+def effect_of(db: Database, uid: UUID) -> DictRow:
+    """Read an effect past row-level security."""
+    with db.superuser() as root:
+        row = root.execute("select * from durable.effects where effect_uid = %s", (uid,)).fetchone()
+    assert row is not None
+    return row
+
+
 # An update that names no column of the row it changes is checked by UPDATE policies alone.
-TOUCH = {"runs": "tools_executed = '{refund}'"} | dict.fromkeys(
-    ("app_states", "user_states", "sessions"), "updated_at = '2026-01-01'"
+TOUCH = {"runs": "tools_executed = '{refund}'", "effects": "error = null"} | dict.fromkeys(
+    ("app_states", "user_states", "sessions", "tools"), "updated_at = '2026-01-01'"
 )
 
 
@@ -176,73 +242,3 @@ def owner_without_force(db: Database, table: str) -> Iterator[Connection]:
     with db.as_owner() as owner:
         owner.execute(sql.SQL("alter table {} no force row level security").format(sql.Identifier("durable", table)))
         yield owner
-
-
-def insert(connection: Connection, table: str, row: dict[str, Any]) -> int:
-    """Insert one row into a table directly; text becomes what the column is."""
-    query = sql.SQL("insert into {} ({}) values ({})").format(
-        sql.Identifier("durable", table),
-        sql.SQL(", ").join(map(sql.Identifier, row)),
-        sql.SQL(", ").join(map(sql.Placeholder, row)),
-    )
-    return connection.execute(query, row).rowcount
-
-
-def app_state_row(tenant: str, **changes: Any) -> dict[str, Any]:
-    return {"tenant_id": tenant, "app_name": "sales", **changes}
-
-
-def user_state_row(home: Home, **changes: Any) -> dict[str, Any]:
-    return {"tenant_id": home.tenant, "user_id": home.user, "app_name": "sales", **changes}
-
-
-def session_row(home: Home, **changes: Any) -> dict[str, Any]:
-    return {"tenant_id": home.tenant, "user_id": home.user, "app_name": "support", "session_id": "s-9", **changes}
-
-
-def run_row(home: Home, **changes: Any) -> dict[str, Any]:
-    return {
-        "tenant_id": home.tenant,
-        "user_id": home.user,
-        "session_uid": home.session,
-        "invocation_id": "inv-9",
-        "generation": 0,
-        "trigger": "user",
-        **changes,
-    }
-
-
-def event_row(home: Home, **changes: Any) -> dict[str, Any]:
-    """A next event that every constraint accepts."""
-    return {
-        "tenant_id": home.tenant,
-        "user_id": home.user,
-        "session_uid": home.session,
-        "seq": 7,
-        "event_id": "e-9",
-        "invocation_id": "inv-9",
-        "author": "user",
-        "content": '{"text": "hi"}',
-        "occurred_at": "2026-01-01T00:00:00Z",
-        "recorded_at": "2026-01-01T00:00:00Z",
-        "opening": True,
-        "repeatable": False,
-        "generation": 0,
-        "tool_calls": [],
-        "extra_tool_calls": [],
-        "content_digest": b"0" * 32,
-        "hash": b"0" * 32,
-        "hash_version": 1,
-        **changes,
-    }
-
-
-def audit_row(tenant: str, **changes: Any) -> dict[str, Any]:
-    return {
-        "tenant_id": tenant,
-        "acted_by": "on-call",
-        "action": "cancel_run",
-        "subject_kind": "run",
-        "reason": "asked by phone",
-        **changes,
-    }

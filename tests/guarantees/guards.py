@@ -6,7 +6,10 @@ trigger modes, NOT NULL) are read from the live catalog in `live.py`; a test of 
 """
 
 from tests.catalog import test_tables as tables
+from tests.guarantees import test_append_only as append_only
 from tests.guarantees import test_audited as audited
+from tests.guarantees import test_effect_begun_again as again
+from tests.guarantees import test_effect_once as once
 from tests.guarantees import test_fenced as fenced
 from tests.guarantees import test_json_policy as json_policy
 from tests.guarantees import test_one_opening_message as opening
@@ -33,8 +36,12 @@ def _constraints() -> list[Guard]:
         for table in ("events", "runs")
     }
     found = [
-        _constraint("runs", "runs_attempt_is_positive", [fenced.test_an_attempt_is_positive]),
         _constraint("runs", "runs_session_is_the_users", links["runs"]),
+        _constraint(
+            "runs",
+            "runs_attempts_count_from_1",
+            cases(fenced.test_attempts_count_from_1, {"change": "first_attempt = 2"}, {"change": "max_attempts = 0"}),
+        ),
         _constraint("events", "events_session_is_the_users", links["events"]),
         # Session and user as one key are what the two foreign keys above refer to.
         _constraint("sessions", "sessions_owner_key", [*links["runs"], *links["events"]]),
@@ -66,10 +73,57 @@ def _constraints() -> list[Guard]:
         half = {"constraint": constraint, "statement": statement}
         tests = cases(json_policy.test_a_session_refuses_to_the_engine_half_a_fact, half)
         found.append(_constraint("sessions", constraint, tests))
+    found += [*_of_effects(), *_of_checkpoints(), *_of_tools()]
     # Nobody can choose these keys: the uid is the database's, and migrations alone write the other two tables.
     for table, key in (("audit_log", "_pkey"), ("transitions", "_pkey"), ("alembic_version", "_pkc")):
         found.append(_constraint(table, f"{table}{key}", [tables.test_every_table_has_a_primary_key]))
     return merged(found)
+
+
+def _of_effects() -> list[Guard]:
+    found = [
+        _constraint("effects", "effects_pkey", [once.test_an_effect_has_a_uid_of_its_own]),
+        _constraint("effects", "effects_holder_is_a_run", [users.test_an_effect_is_held_by_a_run_of_its_tenant]),
+        _constraint("effect_calls", "effect_calls_pkey", [append_only.test_an_effect_is_asked_for_once_an_attempt]),
+        _constraint(
+            "effect_calls", "effect_calls_effect_exists", [append_only.test_a_call_is_of_an_effect_that_is_there]
+        ),
+    ]
+    for constraint, changes in once.UNFIT:
+        unfit = {"constraint": constraint, "changes": changes}
+        tests = cases(once.test_the_table_refuses_to_the_engine_an_unfit_key_or_time, unfit)
+        found.append(_constraint("effects", constraint, tests))
+    for role in ("engine", "steward"):
+        for constraint, change in once.HALF_OUTCOMES:
+            half = {"role": role, "constraint": constraint, "change": change}
+            found.append(_constraint("effects", constraint, cases(once.test_the_table_refuses_half_an_outcome, half)))
+    for begun_at in ("now()", "'infinity'"):
+        late = cases(
+            again.test_the_engine_begins_nothing_again_once_the_provider_has_forgotten_the_key, {"begun_at": begun_at}
+        )
+        found.append(_constraint("effects", "effects_begun_again_while_provider_dedupes", late))
+    for table in ("effects", "effect_calls", "checkpoints"):
+        name = f"{table}_run_is_the_users"
+        tests = cases(users.test_a_row_does_not_link_to_another_user_s_run, {"constraint": name})
+        # The key of run and user is what these foreign keys refer to.
+        found += [_constraint(table, name, tests), _constraint("runs", "runs_owner_key", tests)]
+    return found
+
+
+def _of_checkpoints() -> list[Guard]:
+    attack = append_only.test_the_table_refuses_to_the_engine_a_gap_or_a_second_checkpoint_of_a_step
+    return [
+        _constraint("checkpoints", constraint, cases(attack, {"constraint": constraint, "changes": changes}))
+        for constraint, changes in append_only.UNFIT_CHECKPOINTS
+    ]
+
+
+def _of_tools() -> list[Guard]:
+    unknown = cases(frozen.test_a_tool_has_a_class_that_is_known, {"replay_class": ""}, {"replay_class": "safe"})
+    return [
+        _constraint("tools", "tools_pkey", [frozen.test_a_tool_has_one_class]),
+        _constraint("tools", "tools_class_is_known", unknown),
+    ]
 
 
 def _domains() -> list[Guard]:
@@ -97,7 +151,20 @@ def _unique_indexes() -> list[Guard]:
         "changes": {"invocation_id": "inv-2"},
     }
     name = {"constraint": "sessions_one_open_of_a_name"}
+    of_effects = [
+        Guard(
+            f"index effects_{kind}_{once.INDEX[scope]}",
+            f"drop index durable.effects_{kind}_{once.INDEX[scope]}",
+            tuple(cases(test, {"scope": scope})),
+        )
+        for scope in once.KEYS
+        for kind, test in (
+            ("once", once.test_a_second_row_of_a_key_that_has_not_failed_is_refused),
+            ("tries", once.test_a_second_row_of_a_try_is_refused),
+        )
+    ]
     return [
+        *of_effects,
         Guard(
             "index events_one_opening_message",
             "drop index durable.events_one_opening_message",

@@ -1,25 +1,33 @@
-"""Rule append-only: events and audit rows are never changed or removed; rows of the other tables are never removed."""
+"""Rule append-only: events, checkpoints, calls and audit rows are never changed; no row of any table is removed."""
+
+from typing import Any
 
 import pytest
 
-from tests.guarantees._roles import BACK, FRONT, acting
-from tests.guarantees._world import (
-    World,
-    event_row,
-    insert,
-    owner_without_force,
-    superuser_replica,
-    unchanged,
-)
+from tests.guarantees._roles import APPEND_ONLY, BACK, FRONT, acting
+from tests.guarantees._rows import checkpoint_row, effect_call_row, event_row, insert, row_of
+from tests.guarantees._world import World, call, owner_without_force, superuser_replica, unchanged
 from tests.harness import Database, refused
 
-APPEND_ONLY = ("events", "audit_log")
-ROWS_STAY = ("app_states", "user_states", "sessions", "runs")
-COLUMN = {"events": "author", "audit_log": "reason"}
+ROWS_STAY = ("app_states", "user_states", "sessions", "runs", "effects", "tools")
+FORGERY = {
+    "events": "author = 'forged'",
+    "audit_log": "reason = 'forged'",
+    "effect_calls": "user_id = 'forged'",
+    "checkpoints": "state = '{}'",
+}
 
 REWRITES = [
-    *((table, f"update durable.{table} set {COLUMN[table]} = 'forged'") for table in APPEND_ONLY),
+    *((table, f"update durable.{table} set {FORGERY[table]}") for table in APPEND_ONLY),
     *((table, f"delete from durable.{table}") for table in (*APPEND_ONLY, *ROWS_STAY)),
+]
+# Each breaks one constraint only: the next step would be 2, after 1.
+UNFIT_CHECKPOINTS: list[tuple[str, dict[str, Any]]] = [
+    ("checkpoints_pkey", {"step": 1, "previous_step": None}),
+    ("checkpoints_steps_have_no_gap", {"step": 3}),
+    ("checkpoints_steps_have_no_gap", {"step": 2, "previous_step": None}),
+    ("checkpoints_steps_have_no_gap", {"step": 0}),
+    ("checkpoints_step_before_exists", {"step": 3, "previous_step": 2}),
 ]
 GUARD = dict.fromkeys(APPEND_ONLY, "_100_append_only") | dict.fromkeys(ROWS_STAY, "_100_rows_stay")
 
@@ -120,17 +128,78 @@ def test_nobody_copies_rows_in(db: Database, name: str) -> None:
         connection.execute("copy durable.events from stdin")
 
 
+@pytest.mark.parametrize("table", ["events", "effect_calls", "checkpoints"])
 @pytest.mark.parametrize("name", ["app", "operator", "maintainer", "auditor", "steward", "janitor"])
-def test_only_the_engine_adds_an_event(db: Database, name: str) -> None:
-    row = event_row(World.of(db).mine)
+def test_only_the_engine_adds_a_row(db: Database, name: str, table: str) -> None:
+    row = row_of(table, World.of(db).mine)
     with unchanged(db), refused("42501"), acting(db, name) as connection:
-        insert(connection, "events", row)
+        insert(connection, table, row)
 
 
-def test_the_owner_adds_no_event(db: Database) -> None:
-    row = event_row(World.of(db).mine)
+@pytest.mark.parametrize("table", ["events", "effect_calls", "checkpoints"])
+def test_the_owner_adds_no_row(db: Database, table: str) -> None:
+    row = row_of(table, World.of(db).mine)
     with unchanged(db), refused("42W03"), db.as_owner("T1", "U1") as owner:
-        insert(owner, "events", row)
+        insert(owner, table, row)
+
+
+@pytest.mark.parametrize(("constraint", "changes"), UNFIT_CHECKPOINTS)
+def test_the_table_refuses_to_the_engine_a_gap_or_a_second_checkpoint_of_a_step(
+    db: Database, constraint: str, changes: dict[str, Any]
+) -> None:
+    mine = World.of(db).mine
+    sqlstate = {"checkpoints_pkey": "23505", "checkpoints_step_before_exists": "23503"}.get(constraint, "23514")
+    with unchanged(db), refused(sqlstate, constraint=constraint), db.as_engine() as engine:
+        insert(engine, "checkpoints", checkpoint_row(mine, **changes))
+
+
+def test_the_table_accepts_the_next_checkpoint(db: Database) -> None:
+    mine = World.of(db).mine
+    with db.as_engine() as engine:
+        assert insert(engine, "checkpoints", checkpoint_row(mine)) == 1
+
+
+@pytest.mark.parametrize("step", [0, 3, 9])
+def test_a_checkpoint_after_a_gap_or_before_the_first_is_refused(db: Database, step: int) -> None:
+    mine = World.of(db).mine
+    with unchanged(db), refused("55W10", constraint="checkpoints_steps_have_no_gap"), db.as_app() as app:
+        call(app, "save_checkpoint", run_uid=mine.running, attempt=1, step=step, state="{}")
+
+
+@pytest.mark.parametrize("changes", [{"state": "{}"}, {"schema_version": 2}, {"state": None}], ids=str)
+@pytest.mark.parametrize("function", ["save_checkpoint", "record_step"])
+def test_a_step_is_saved_once(db: Database, function: str, changes: dict[str, Any]) -> None:
+    mine = World.of(db).mine
+    if function == "record_step" and "state" in changes:
+        changes = {"state": changes["state"] or "null"}
+    again = {"run_uid": mine.running, "attempt": 1, "step": 1, "state": '{"todo": ["answer"]}'}
+    with unchanged(db):
+        with db.as_app() as app:
+            assert call(app, function, **again)["outcome"] == "already_saved"
+        with refused("23W11", constraint="checkpoints_pkey"), db.as_app() as app:
+            call(app, function, **{**again, **changes})
+
+
+def test_a_step_is_recorded_as_one_or_not_at_all(db: Database) -> None:
+    mine = World.of(db).mine
+    events = '[{"author": "agent", "content": {"text": "done"}, "event_id": "e-1"}]'
+    finished = f'[{{"effect_uid": "{mine.begun}", "status": "succeeded", "result": {{"id": 8}}}}]'
+    with unchanged(db), refused("55W10"), db.as_app() as app:
+        step = {"run_uid": mine.running, "attempt": 1, "step": 3, "state": "{}"}
+        call(app, "record_step", events=events, finished=finished, **step)
+
+
+def test_an_effect_is_asked_for_once_an_attempt(db: Database) -> None:
+    mine = World.of(db).mine
+    with unchanged(db), refused("23505", constraint="effect_calls_pkey"), db.as_engine() as engine:
+        insert(engine, "effect_calls", effect_call_row(mine, attempt=1))
+
+
+def test_a_call_is_of_an_effect_that_is_there(db: Database) -> None:
+    mine = World.of(db).mine
+    nothing = effect_call_row(mine, effect_uid="00000000-0000-7000-8000-000000000000")
+    with unchanged(db), refused("23503", constraint="effect_calls_effect_exists"), db.as_engine() as engine:
+        insert(engine, "effect_calls", nothing)
 
 
 def test_no_foreign_key_changes_or_removes_a_row(db: Database) -> None:

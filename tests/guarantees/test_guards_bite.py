@@ -19,10 +19,13 @@ TESTS = {title(test): test for _, test in PAIRS}
 LED_ASTRAY = [
     "act_as",
     "append_event",
+    "begin_effect",
+    "interrupt_run",
     "get_state",
     "open_session",
     "read_events",
-    "settle_run",
+    "record_step",
+    "save_checkpoint",
     "start_run",
     "verify_session",
 ]

@@ -5,23 +5,12 @@ from uuid import uuid4
 
 import pytest
 
-from tests.guarantees._roles import DATA, READABLE, acting
-from tests.guarantees._world import (
-    TOUCH,
-    World,
-    app_state_row,
-    audit_row,
-    call,
-    event_row,
-    insert,
-    run_row,
-    session_row,
-    unchanged,
-    user_state_row,
-)
+from tests.guarantees._roles import DATA, INSERTED, READABLE, UPDATED, acting
+from tests.guarantees._rows import audit_row, insert, row_of
+from tests.guarantees._world import TOUCH, World, call, unchanged
 from tests.harness import Connection, Database, refused, value
 
-READS = [(role, table) for role in ("app", "engine", "operator") for table in READABLE[role]]
+READS = [(role, table) for role in ("app", "engine", "steward", "operator") for table in READABLE[role]]
 CALLS: dict[str, dict[str, Any]] = {
     "open_session": {"app_name": "support"},
     "close_session": {"session_uid": uuid4()},
@@ -33,8 +22,24 @@ CALLS: dict[str, dict[str, Any]] = {
     "start_run": {"session_uid": uuid4(), "invocation_id": "inv-1"},
     "settle_run": {"run_uid": uuid4(), "status": "succeeded"},
     "list_runs": {},
+    "renew_lease": {"run_uid": uuid4(), "attempt": 1},
+    "interrupt_run": {"run_uid": uuid4(), "attempt": 1},
+    "cancel_run": {"run_uid": uuid4(), "reason": "called off"},
+    "begin_effect": {"run_uid": uuid4(), "attempt": 1, "tool": "refund"},
+    "finish_effect": {"effect_uid": uuid4(), "attempt": 1, "status": "succeeded"},
+    "resolve_effect": {"effect_uid": uuid4(), "status": "failed", "evidence": '{"channel": "site", "seen": "nothing"}'},
+    "list_effects": {},
+    "save_checkpoint": {"run_uid": uuid4(), "attempt": 1, "step": 1, "state": "{}"},
+    "load_checkpoint": {"run_uid": uuid4()},
+    "record_step": {"run_uid": uuid4(), "attempt": 1, "step": 1, "state": "{}"},
+    "list_tools": {},
     "retry_verdict": {"run_uid": uuid4()},
     "replay_verdict": {"run_uid": uuid4()},
+}
+OPERATORS: dict[str, dict[str, Any]] = {
+    **{name: CALLS[name] for name in ("cancel_run", "resolve_effect", "list_effects", "list_tools", "list_runs")},
+    "declare_tools": {"app_name": "support", "tools": '{"mail": "keyed"}'},
+    "set_tool": {"app_name": "support", "tool": "mail", "replay_class": "keyed", "reason": "it is"},
 }
 UNFIT = [None, "", " ", "\t", " T1", "T1 ", "T1\n", "\u00a0T1", "T1\u200b\ufeff", "x" * 513]
 
@@ -46,28 +51,25 @@ def test_a_read_without_identity_is_refused(db: Database, role: str, table: str)
         connection.execute(f"select count(*) from durable.{table}".encode())
 
 
-@pytest.mark.parametrize("table", [table for table in DATA if table != "audit_log"])
-def test_a_write_without_identity_is_refused(db: Database, table: str) -> None:
-    mine = World.of(db).mine
-    row = {
-        "app_states": app_state_row("T1"),
-        "user_states": user_state_row(mine),
-        "sessions": session_row(mine),
-        "events": event_row(mine),
-        "runs": run_row(mine),
-    }[table]
-    with unchanged(db):
-        with refused("42W01"), db.as_engine(None, None) as engine:
-            insert(engine, table, row)
-        if table != "events":
-            with refused("42W01"), db.as_engine(None, None) as engine:
-                engine.execute(f"update durable.{table} set {TOUCH[table]}".encode())
+@pytest.mark.parametrize(("role", "table"), INSERTED)
+def test_a_row_without_identity_is_not_written(db: Database, role: str, table: str) -> None:
+    row = row_of(table, World.of(db).mine)
+    with unchanged(db), refused("42W01"), acting(db, role, None, None) as connection:
+        insert(connection, table, row)
 
 
-def test_an_act_without_identity_is_not_logged(db: Database) -> None:
+@pytest.mark.parametrize(("role", "table"), UPDATED)
+def test_an_update_without_identity_is_refused(db: Database, role: str, table: str) -> None:
     World.of(db)
-    with unchanged(db), refused("42W01"), db.as_steward(None, None) as steward:
-        insert(steward, "audit_log", audit_row("T1"))
+    with unchanged(db), refused("42W01"), acting(db, role, None, None) as connection:
+        connection.execute(f"update durable.{table} set {TOUCH[table]}".encode())
+
+
+@pytest.mark.parametrize("role", ["engine", "steward"])
+def test_an_act_without_identity_is_not_logged(db: Database, role: str) -> None:
+    World.of(db)
+    with unchanged(db), refused("42W01"), acting(db, role, None, None) as connection:
+        insert(connection, "audit_log", audit_row("T1"))
 
 
 @pytest.mark.parametrize("table", DATA)
@@ -97,7 +99,7 @@ def test_the_owner_is_refused_where_no_row_would_be_met(db: Database, table: str
                 owner.execute(statement.encode())
 
 
-@pytest.mark.parametrize("role", ["app", "engine", "operator"])
+@pytest.mark.parametrize("role", ["app", "engine", "steward", "operator"])
 def test_a_read_without_identity_is_refused_where_no_row_would_be_met(db: Database, role: str) -> None:
     World.of(db)
     with acting(db, role, None, None) as connection:
@@ -113,6 +115,13 @@ def test_a_call_without_identity_is_refused(db: Database, function: str) -> None
         call(app, function, **CALLS[function])
 
 
+@pytest.mark.parametrize("function", sorted(OPERATORS))
+def test_an_operator_s_call_without_identity_is_refused(db: Database, function: str) -> None:
+    World.of(db)
+    with unchanged(db), refused("42W01"), db.as_operator(None, None) as operator:
+        call(operator, function, **OPERATORS[function])
+
+
 def test_every_function_that_takes_me_is_called_here(db: Database) -> None:
     with db.superuser() as root:
         found = root.execute(
@@ -121,18 +130,20 @@ def test_every_function_that_takes_me_is_called_here(db: Database) -> None:
             where p.pronamespace = 'durable'::regnamespace and 'me' = any (p.proargnames) and p.pronargdefaults > 0
             """
         ).fetchall()
-    assert {row["proname"] for row in found} == set(CALLS)
+    assert {row["proname"] for row in found} == {*CALLS, *OPERATORS}
 
 
-@pytest.mark.parametrize("function", sorted(CALLS))
+@pytest.mark.parametrize("function", sorted({*CALLS, *OPERATORS}))
 def test_an_identity_made_up_by_hand_is_refused(db: Database, function: str) -> None:
     World.of(db)
-    given = "".join(f", {name} => %({name})s" for name in CALLS[function])
+    arguments = {**CALLS, **OPERATORS}[function]
+    given = "".join(f", {name} => %({name})s" for name in arguments)
     query = f"select * from durable.{function}(me => %(forged)s{given})"
-    with unchanged(db), db.as_app("T1", "U1") as app:
+    role = "app" if function in CALLS else "operator"
+    with unchanged(db), acting(db, role, "T1", "U1") as connection:
         for forged in ('["T1", "U2"]', '["T1","U1"]', "", "T1", "null"):
-            with refused("42W02"), app.transaction():
-                app.execute(query.encode(), {"forged": forged, **CALLS[function]})
+            with refused("42W02"), connection.transaction():
+                connection.execute(query.encode(), {"forged": forged, **arguments})
 
 
 @pytest.mark.parametrize("tenant_or_user", ["tenant_id", "user_id"])

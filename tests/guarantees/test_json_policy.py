@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.guarantees._world import World, call, insert, session_row, unchanged, user_state_row
+from tests.guarantees._rows import insert, session_row, user_state_row
+from tests.guarantees._world import World, call, unchanged
 from tests.harness import Database, refused, value
 
 UNFIT_VALUES = [
@@ -12,6 +13,9 @@ UNFIT_VALUES = [
     ("counter_is_not_negative", "update durable.sessions set revision = -1"),
     ("counter_is_not_negative", "update durable.app_states set revision = -1"),
     ("digest_has_32_bytes", "update durable.sessions set head_hash = 'abc'"),
+    ("json_object_is_an_object", "update durable.effects set evidence = '[]'"),
+    ("counter_is_not_negative", "update durable.effects set attempt = -1"),
+    ("counter_is_not_negative", "update durable.runs set max_attempts = -1"),
 ]
 HALF_FACTS = [
     ("sessions_head_belongs_to_events", "update durable.sessions set last_seq = 0 where session_id = 's-1'"),

@@ -3,10 +3,28 @@
 import pytest
 
 from tests.guarantees import _privileges
-from tests.guarantees._roles import BACK, DATA, FRONT, acting
-from tests.guarantees._world import World, unchanged
+from tests.guarantees._roles import BACK, DATA, FRONT, READABLE, acting
+from tests.guarantees._world import World, call, call_all, unchanged
 from tests.harness import Connection, Database, refused, value
 
+OF_THE_APP = (
+    *("open_session", "close_session", "append_event", "start_run", "settle_run", "renew_lease", "interrupt_run"),
+    *("begin_effect", "finish_effect", "save_checkpoint", "record_step"),
+)
+CLOSED = [
+    ("maintainer", [*DATA]),
+    *((role, [table for table in DATA if table not in READABLE[role]]) for role in ("app", "engine", "steward")),
+    ("janitor", [table for table in DATA if table not in {"runs", "sessions", "effects", "effect_calls"}]),
+]
+# Whatever a caller says, or an outside system answered.
+CONTENT = {
+    "sessions": "session_id state opened_with close_reason",
+    "events": "author content metadata tool_calls extra_tool_calls",
+    "runs": "trigger input result error interrupted_with tools_executed",
+    "effects": "tool intent args args_digest idempotency_key result error evidence",
+    "checkpoints": "state digest",
+    "audit_log": "reason detail",
+}
 WRITES = (
     "insert into durable.{t} default values",
     "update durable.{t} set tenant_id = tenant_id",
@@ -50,13 +68,86 @@ def test_a_front_role_writes_to_no_table(db: Database, role: str) -> None:
                     connection.execute(statement.format(t=table).encode())
 
 
-@pytest.mark.parametrize("role", ["maintainer", *BACK[1:]])
-def test_a_role_without_content_reads_no_table(db: Database, role: str) -> None:
+@pytest.mark.parametrize(("role", "tables"), CLOSED, ids=[role for role, _ in CLOSED])
+def test_a_role_reads_no_table_that_it_has_no_business_with(db: Database, role: str, tables: list[str]) -> None:
     World.of(db)
     with acting(db, role) as connection:
-        for table in DATA:
-            with refused("42501"), connection.transaction():
-                connection.execute(f"select * from durable.{table}".encode())
+        for table in tables:
+            for what in ("*", "tenant_id", "count(*)"):
+                with refused("42501"), connection.transaction():
+                    connection.execute(f"select {what} from durable.{table}".encode())
+
+
+@pytest.mark.parametrize("role", ["maintainer", "janitor"])
+@pytest.mark.parametrize(("table", "columns"), CONTENT.items())
+def test_who_keeps_all_tenants_going_reads_nothing_that_anybody_said(
+    db: Database, role: str, table: str, columns: str
+) -> None:
+    World.of(db)
+    with unchanged(db), acting(db, role) as connection:
+        for column in columns.split():
+            for statement in (
+                f"select {column} from durable.{table}",
+                f"select 1 from durable.{table} where {column} is null",
+                f"select t from durable.{table} as t",
+            ):
+                with refused("42501"), connection.transaction():
+                    connection.execute(statement.encode())
+
+
+def test_a_maintainer_s_list_has_no_content(db: Database) -> None:
+    world = World.of(db)
+    with db.as_app("T1", "U1") as app:
+        call(app, "interrupt_run", run_uid=world.mine.running, attempt=1, error='{"said": "a secret"}')
+    with db.as_maintainer() as maintainer:
+        listed = [{**row, "since": None} for row in call_all(maintainer, "list_resumable")]
+    expected = {
+        "tenant_id": "T1",
+        "user_id": "U1",
+        "app_name": "support",
+        "session_uid": world.mine.session,
+        "run_uid": world.mine.running,
+        "invocation_id": "inv-2",
+        "status": "interrupted",
+        "attempt": 1,
+        "since": None,
+        "unverified": 2,
+    }
+    assert listed == [expected]
+
+
+@pytest.mark.parametrize("role", ["app", "operator", "auditor", "engine", "steward"])
+@pytest.mark.parametrize("function", ["list_resumable", "reap_runs"])
+def test_only_the_maintainer_calls_for_all_tenants(db: Database, role: str, function: str) -> None:
+    World.of(db)
+    with unchanged(db), refused("42501", match="permission denied for function"), acting(db, role) as connection:
+        connection.execute(f"select durable.{function}()".encode())
+
+
+@pytest.mark.parametrize("role", ["app", "maintainer", "auditor", "engine", "janitor"])
+@pytest.mark.parametrize("function", ["declare_tools", "set_tool"])
+def test_only_an_operator_says_what_a_tool_is(db: Database, role: str, function: str) -> None:
+    World.of(db)
+    with unchanged(db), refused("42501", match="permission denied for function"), acting(db, role) as connection:
+        connection.execute(f"select durable.{function}()".encode())
+
+
+@pytest.mark.parametrize("role", ["maintainer", "auditor", "janitor"])
+@pytest.mark.parametrize("function", ["cancel_run", "resolve_effect", "list_effects", "load_checkpoint", "list_tools"])
+def test_only_app_and_operator_call_what_either_may(db: Database, role: str, function: str) -> None:
+    World.of(db)
+    with unchanged(db), refused("42501", match="permission denied for function"), acting(db, role) as connection:
+        connection.execute(f"select durable.{function}()".encode())
+
+
+@pytest.mark.parametrize("role", ["app", "operator"])
+@pytest.mark.parametrize("function", ["cancel_run", "resolve_effect"])
+def test_the_other_half_of_a_call_is_closed(db: Database, role: str, function: str) -> None:
+    mine = World.of(db).mine
+    half = function.replace("_", "_tenant_" if role == "app" else "_own_")
+    given = f"'{mine.running}', 'x'" if function == "cancel_run" else f"'{mine.unverified}', 'failed', '{{}}', null"
+    with unchanged(db), refused("42501", match="permission denied for function"), acting(db, role) as connection:
+        connection.execute(f"select durable.{half}({given})".encode())
 
 
 def test_the_app_reads_no_audit_row(db: Database) -> None:
@@ -66,7 +157,7 @@ def test_the_app_reads_no_audit_row(db: Database) -> None:
 
 
 @pytest.mark.parametrize("role", ["operator", "maintainer", "auditor", "steward", "janitor"])
-@pytest.mark.parametrize("function", ["open_session", "close_session", "append_event", "start_run", "settle_run"])
+@pytest.mark.parametrize("function", OF_THE_APP)
 def test_only_the_app_calls_what_writes(db: Database, role: str, function: str) -> None:
     World.of(db)
     with unchanged(db), refused("42501", match="permission denied for function"), acting(db, role) as connection:

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.guarantees._world import Caller, Home, World, event_row, insert, unchanged
+from tests.guarantees._rows import event_row, insert
+from tests.guarantees._world import Caller, Home, World, call, unchanged
 from tests.harness import Connection, Database, connections, refused, rows, wait_until_blocked
 
 SAID = '{"parts": [{"text": "refund order 7"}]}'
@@ -96,7 +97,7 @@ def test_a_rewound_turn_is_said_again_once(db: Database) -> None:
     mine = World.of(db).mine
     rewind = '{"actions": {"rewind_before_invocation_id": "inv-2"}}'
     with db.as_app() as app:
-        app.execute("select durable.settle_run(run_uid => %s, status => 'succeeded')", (mine.running,))
+        call(app, "settle_run", run_uid=mine.running, attempt=1, status="succeeded")
     append(db, mine, "{}", author="agent", invocation_id="inv-3", metadata=rewind)
     assert append(db, mine, '{"text": "refund order 8"}')["outcome"] == "appended"
     assert append(db, mine, '{"text": "refund order 8"}')["outcome"] == "duplicate"

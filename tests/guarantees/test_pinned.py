@@ -49,6 +49,10 @@ TABLES = (
     "sessions",
     "events",
     "runs",
+    "effects",
+    "effect_calls",
+    "checkpoints",
+    "tools",
     "app_states",
     "user_states",
     "transitions",
@@ -125,9 +129,42 @@ def a_turn(app: Connection, world: World) -> dict[str, Any]:
     ask("say", "append_event", "outcome", "seq", author="user", content='{"text": "hi"}', **say)
     ask("again", "append_event", "outcome", "seq", author="user", content='{"text": "hi"}', **say)
     tools = '[{"function_call": {"name": "mail"}}, {"type": "tool_use", "name": "book"}]'
-    ask("use", "append_event", "outcome", "seq", author="agent", content=tools, state_delta='{"user:b": 2}', **say)
+    ask(
+        "use",
+        "append_event",
+        "outcome",
+        "seq",
+        author="agent",
+        attempt=1,
+        content=tools,
+        state_delta='{"user:b": 2}',
+        **say,
+    )
+    ask("effect", "begin_effect", "outcome", run_uid=run, attempt=1, tool="pay", args='{"n": 1.0}', lease="1 hour")
+    effect = ask("same", "begin_effect", "outcome", run_uid=run, attempt=1, tool="pay", args='{"n": 1}')["effect_uid"]
+    ask("renew", "renew_lease", "outcome", run_uid=run, attempt=1)
+    ask("save", "save_checkpoint", "outcome", run_uid=run, attempt=1, step=1, state='{"x": 1}')
+    done = f'[{{"effect_uid": "{effect}", "status": "unverified"}}]'
+    ask("step", "record_step", "outcome", "event_seq", run_uid=run, attempt=1, step=2, state="2", finished=done)
+    ask("load", "load_checkpoint", "step", "state", run_uid=run)
+    ask("give back", "interrupt_run", "outcome", run_uid=run, attempt=1)
+    ask("take", "start_run", "outcome", "attempt", session_uid=session, invocation_id="inv-3")
+    other = ask("go on", "begin_effect", "outcome", run_uid=run, attempt=2, step=3, tool="pay", args='{"n": 2}')
+    ask("finish", "finish_effect", "outcome", effect_uid=other["effect_uid"], attempt=2, status="failed")
+    seen = '{"channel": "bank", "seen": "nothing"}'
+    ask("resolve", "resolve_effect", "outcome", effect_uid=effect, status="failed", evidence=seen)
+    ask("effects", "list_effects", "status", "tool", run_uid=run)
     ask("retry", "retry_verdict", "allowed", "tools", run_uid=run)
-    ask("settle", "settle_run", "outcome", "tools_executed", run_uid=run, status="failed", result='{"text": "done"}')
+    ask(
+        "settle",
+        "settle_run",
+        "outcome",
+        "tools_executed",
+        run_uid=run,
+        attempt=2,
+        status="failed",
+        result='{"text": "done"}',
+    )
     ask("replay", "replay_verdict", "allowed", "reason", run_uid=run)
     ask("state", "get_state", "state", session_uid=session)
     ask("verify", "verify_session", "intact", "events_checked", session_uid=session)
@@ -137,6 +174,9 @@ def a_turn(app: Connection, world: World) -> dict[str, Any]:
         answers["tenant"] = value(app, "select durable.current_tenant()")
         answers["sessions"] = len(app.execute("select * from durable.list_sessions()").fetchall())
         answers["runs"] = len(app.execute("select * from durable.list_runs()").fetchall())
+        answers["effects of all runs"] = len(app.execute("select * from durable.list_effects()").fetchall())
+        answers["tools"] = len(app.execute("select * from durable.list_tools()").fetchall())
+    ask("cancel", "cancel_run", "outcome", run_uid=world.mine.running, reason="called off")
     ask("close", "close_session", "outcome", session_uid=world.mine.closed)
     return answers
 
@@ -148,8 +188,23 @@ EXPECTED = {
     "say": ("appended", 7),
     "again": ("duplicate", 7),
     "use": ("appended", 8),
+    "effect": ("execute",),
+    "same": ("in_flight",),
+    "renew": ("renewed",),
+    "save": ("saved",),
+    "step": ("saved", 8),
+    "load": (2, 2),
+    "give back": ("interrupted",),
+    "take": ("resumed", 2),
+    "go on": ("execute",),
+    "finish": ("finished",),
+    "resolve": ("resolved",),
+    "effects": ("failed", "pay"),
+    "effects of all runs": 7,
+    "tools": 1,
+    "cancel": ("settled",),
     "retry": (False, ["book", "mail"]),
-    "settle": ("settled", ["book", "mail"]),
+    "settle": ("settled", ["book", "mail", "pay"]),
     "replay": (False, "tools_executed"),
     "state": ({"a": 1, "app:theme": "dark", "user:name": "Ada", "user:b": 2},),
     "verify": (True, 8),

@@ -3,18 +3,8 @@
 import pytest
 
 from tests.guarantees._roles import BACK, FRONT, acting
-from tests.guarantees._world import (
-    World,
-    app_state_row,
-    call,
-    insert,
-    owner_without_force,
-    run_row,
-    session_row,
-    superuser_replica,
-    unchanged,
-    user_state_row,
-)
+from tests.guarantees._rows import app_state_row, insert, run_row, session_row, tool_row, user_state_row
+from tests.guarantees._world import World, call, owner_without_force, superuser_replica, unchanged
 from tests.harness import Connection, Database, refused, rows
 
 GUARD = "_300_frozen"
@@ -42,7 +32,27 @@ FROZEN = {
         "trigger": "'cron'",
         "input": "'{}'",
         "started_at": "'2000-01-01'",
+        "first_attempt": "2, attempt = 2",
     },
+    "effects": {
+        "tenant_id": "'T9'",
+        "effect_uid": UID,
+        "user_id": "'U9'",
+        "app_name": "'other'",
+        "run_uid": UID,
+        "step": "7",
+        "ordinal": "7",
+        "tool": "'other'",
+        "scope": "'tenant'",
+        "intent": "'other'",
+        "args": "'{}'",
+        "args_digest": "sha256('')",
+        "failures": "7",
+        "idempotency_key": "'other'",
+        "provider_dedupes_for": "'1 day'",
+        "first_begun_at": "'2000-01-01', begun_at = '2000-01-01'",
+    },
+    "tools": {"tenant_id": "'T9'", "app_name": "'other'", "tool": "'other'"},
 }
 CASES = [(table, column) for table, columns in FROZEN.items() for column in columns]
 
@@ -53,6 +63,9 @@ def rename(world: World, table: str, column: str) -> bytes:
         "user_states": "app_name = 'sales'",
         "sessions": f"session_uid = '{world.mine.closed}'",
         "runs": f"run_uid = '{world.mine.running}'",
+        # Under an intent: a change of its scope alone meets no constraint.
+        "effects": f"effect_uid = '{world.mine.unverified}'",
+        "tools": "tenant_id = 'T1'",
     }[table]
     return f"update durable.{table} set {column} = {FROZEN[table][column]} where {where}".encode()
 
@@ -74,10 +87,11 @@ def test_a_frozen_column_stays_even_in_replication_mode(db: Database, table: str
         meets_guard(root, world, table, column)
 
 
-@pytest.mark.parametrize("table", ["sessions", "runs"])
+@pytest.mark.parametrize("table", ["sessions", "runs", "effects", "tools"])
 def test_a_superuser_and_an_owner_who_lifts_force_rename_nothing(db: Database, table: str) -> None:
     world = World.of(db)
-    statement = rename(world, table, "session_id" if table == "sessions" else "invocation_id")
+    column = {"sessions": "session_id", "runs": "invocation_id", "effects": "args", "tools": "tool"}[table]
+    statement = rename(world, table, column)
     with unchanged(db):
         with refused("42W03"), db.as_owner("T1", "U1") as owner:
             owner.execute(statement)
@@ -121,17 +135,22 @@ def test_the_engine_inserts_no_second_answer(db: Database) -> None:
         with refused("23505", constraint="runs_one_of_an_invocation"), db.as_engine() as engine:
             engine.execute(
                 """
-                insert into durable.runs (tenant_id, user_id, session_uid, invocation_id, generation, trigger)
-                values ('T1', 'U1', %s, 'inv-1', 0, 'user')
-                on conflict (tenant_id, run_uid) do update set status = 'failed', settled_at = now()
+                insert into durable.runs (
+                    tenant_id, user_id, session_uid, invocation_id, generation, trigger, lease_holder, lease_expires_at
+                )
+                values ('T1', 'U1', %s, 'inv-1', 0, 'user', 'w-9', now())
+                on conflict (tenant_id, run_uid) do update
+                set status = 'failed', lease_holder = null, settled_at = now()
                 """,
                 (mine.session,),
             )
         with refused("23W02", constraint="_200_write_once"), db.as_engine() as engine:
             engine.execute(
                 """
-                insert into durable.runs as r (tenant_id, user_id, session_uid, invocation_id, generation, trigger)
-                values ('T1', 'U1', %s, 'inv-1', 0, 'user')
+                insert into durable.runs (
+                    tenant_id, user_id, session_uid, invocation_id, generation, trigger, lease_holder, lease_expires_at
+                )
+                values ('T1', 'U1', %s, 'inv-1', 0, 'user', 'w-9', now())
                 on conflict (tenant_id, session_uid, invocation_id, generation) do update set tools_executed = '{}'
                 """,
                 (mine.session,),
@@ -164,6 +183,20 @@ def test_a_name_has_one_open_session(db: Database, constraint: str) -> None:
     again = {"session_id": "s-1"} if constraint == "sessions_one_open_of_a_name" else {"session_uid": mine.session}
     with unchanged(db), refused("23505", constraint=constraint), db.as_engine() as engine:
         insert(engine, "sessions", session_row(mine, **again))
+
+
+def test_a_tool_has_one_class(db: Database) -> None:
+    World.of(db)
+    row = tool_row("T1", app_name="support", tool="search")
+    with unchanged(db), refused("23505", constraint="tools_pkey"), db.as_steward() as steward:
+        insert(steward, "tools", row)
+
+
+@pytest.mark.parametrize("replay_class", ["", "safe", "EFFECT"])
+def test_a_tool_has_a_class_that_is_known(db: Database, replay_class: str) -> None:
+    World.of(db)
+    with unchanged(db), refused("23514", constraint="tools_class_is_known"), db.as_steward() as steward:
+        insert(steward, "tools", tool_row("T1", replay_class=replay_class))
 
 
 @pytest.mark.parametrize("table", ["app_states", "user_states"])

@@ -14,6 +14,9 @@ REWRITES = [
     ("runs", "result", ["'{}'", "null"]),
     ("runs", "error", ["'{}'", "null"]),
     ("runs", "settled_at", ["clock_timestamp()", "'-infinity'"]),
+    ("effects", "result", ["'{}'", "null"]),
+    ("effects", "evidence", ["'{}'", "null"]),
+    ("effects", "finished_at", ["clock_timestamp()", "'-infinity'"]),
     ("sessions", "closed_at", ["clock_timestamp()", "'infinity'"]),
     ("sessions", "close_reason", ["'another'", "null"]),
 ]
@@ -21,7 +24,11 @@ REWRITES = [
 
 def statements(db: Database, table: str, column: str, values: list[str]) -> list[str]:
     mine = World.of(db).mine
-    where = f"run_uid = '{mine.settled}'" if table == "runs" else f"session_uid = '{mine.closed}'"
+    where = {
+        "runs": f"run_uid = '{mine.settled}'",
+        "sessions": f"session_uid = '{mine.closed}'",
+        "effects": f"effect_uid = '{mine.resolved}'",
+    }[table]
     return [f"update durable.{table} set {column} = {value} where {where}" for value in values]
 
 
@@ -30,7 +37,13 @@ def test_a_settled_value_stays(db: Database) -> None:
     before = rows(db, "runs")
     with db.connect("app", autocommit=True) as app:
         settle = Caller(app, mine.tenant, mine.user)
-        told = {"run_uid": mine.settled, "status": "failed", "error": '{"code": 429}', "result": '{"n": 1}'}
+        told = {
+            "run_uid": mine.settled,
+            "status": "failed",
+            "error": '{"code": 429}',
+            "result": '{"n": 1}',
+            "attempt": 1,
+        }
         for again in (["refund"], ["refund", "refund"], None):
             answer = settle("settle_run", **told, tools_executed=again)
             assert (answer["outcome"], answer["tools_executed"]) == ("already_settled", ["refund"])
@@ -68,7 +81,7 @@ def test_nobody_else_changes_a_stored_value(db: Database, table: str, column: st
                 root.execute(statement.encode())
 
 
-@pytest.mark.parametrize("table", ["runs", "sessions"])
+@pytest.mark.parametrize("table", ["runs", "sessions", "effects"])
 def test_replication_mode_rewrites_no_value(db: Database, table: str) -> None:
     (_, column, values) = next(rewrite for rewrite in REWRITES if rewrite[0] == table)
     with unchanged(db), refused("23W02", constraint="_200_write_once"), superuser_replica(db) as root:
@@ -86,7 +99,7 @@ def test_a_settled_run_with_unknown_tools_stays_unknown(db: Database) -> None:
     mine = World.of(db).mine
     with db.as_app() as app:
         run = call(app, "start_run", session_uid=mine.session, invocation_id="silent")
-        settled = call(app, "settle_run", run_uid=run["run_uid"], status="failed")
+        settled = call(app, "settle_run", run_uid=run["run_uid"], attempt=1, status="failed")
     assert settled["tools_executed"] is None
     with unchanged(db):
         with refused("23W02"), db.as_app() as app:
@@ -108,15 +121,14 @@ def test_a_merge_changes_no_stored_value(db: Database) -> None:
 
 def test_of_two_settlers_one_wins_and_the_other_is_told(db: Database) -> None:
     mine = World.of(db).mine
+    done: dict[str, Any] = {"me": ("T1", "U1"), "run_uid": mine.running, "attempt": 1, "status": "succeeded"}
 
     def settle(app: Any, tools: list[str]) -> Any:
         with app.transaction():
-            return call(
-                app, "settle_run", status="succeeded", me=("T1", "U1"), run_uid=mine.running, tools_executed=tools
-            )
+            return call(app, "settle_run", **done, tools_executed=tools)
 
     with connections(db, 2) as (first, second), ThreadPoolExecutor() as threads:
-        call(first, "settle_run", status="succeeded", me=("T1", "U1"), run_uid=mine.running, tools_executed=["refund"])
+        call(first, "settle_run", **done, tools_executed=["refund"])
         waiting = threads.submit(settle, second, ["refund", "mail"])
         wait_until_blocked(db, second, by=first)
         first.commit()

@@ -1,22 +1,14 @@
 """Rule user-isolation: rows of another user of the same tenant can't be seen, written, linked to or detected."""
 
+from typing import Any
 from uuid import uuid4
 
 import pytest
 
 from tests.guarantees._roles import PERSONAL, acting
-from tests.guarantees._world import (
-    TOUCH,
-    World,
-    call,
-    event_row,
-    insert,
-    run_row,
-    session_row,
-    settle_all,
-    unchanged,
-    user_state_row,
-)
+from tests.guarantees._rows import effect_row, event_row, insert, row_of, run_row, session_row, user_state_row
+from tests.guarantees._world import TOUCH, World, call, call_all, settle_all, unchanged
+from tests.guarantees.test_tenant_isolation import EFFECT_CALLS, RUN_CALLS
 from tests.harness import Database, refused, rows, value
 
 
@@ -43,17 +35,15 @@ def test_an_operator_sees_the_users_of_its_tenant(db: Database, table: str) -> N
 @pytest.mark.parametrize("table", PERSONAL)
 def test_a_row_is_not_written_for_another_user(db: Database, table: str) -> None:
     neighbour = World.of(db).neighbour
-    row = {
-        "user_states": user_state_row(neighbour, app_name="support", user_id="U3"),
-        "sessions": session_row(neighbour),
-        "events": event_row(neighbour),
-        "runs": run_row(neighbour),
-    }[table]
+    if table == "user_states":
+        row = user_state_row(neighbour, app_name="support", user_id="U3")
+    else:
+        row = row_of(table, neighbour)
     with unchanged(db), refused("42501", match="row-level security"), db.as_engine("T1", "U1") as engine:
         insert(engine, table, row)
 
 
-@pytest.mark.parametrize("table", ["user_states", "sessions", "runs"])
+@pytest.mark.parametrize("table", ["user_states", "sessions", "runs", "effects"])
 def test_an_update_without_a_condition_reaches_one_user(db: Database, table: str) -> None:
     settle_all(db)
     with db.as_engine("T1", "U2") as engine:
@@ -102,16 +92,69 @@ def test_a_session_of_another_user_is_as_absent_as_none(db: Database, function: 
     assert len(set(messages)) == 1
 
 
-@pytest.mark.parametrize("function", ["settle_run", "retry_verdict", "replay_verdict"])
+@pytest.mark.parametrize("function", sorted(RUN_CALLS))
 def test_a_run_of_another_user_is_as_absent_as_none(db: Database, function: str) -> None:
     neighbour = World.of(db).neighbour
     with unchanged(db):
-        messages = []
+        messages = set()
         for uid in (neighbour.running, neighbour.settled, uuid4()):
             with refused("42W05") as refusal, db.as_app("T1", "U1") as app:
-                call(app, function, run_uid=uid)
-            messages.append(str(refusal.error).replace(str(uid), "..."))
-    assert len(set(messages)) == 1
+                call(app, function, run_uid=uid, **RUN_CALLS[function])
+            messages.add(str(refusal.error).replace(str(uid), "..."))
+    assert len(messages) == 1
+
+
+@pytest.mark.parametrize("function", sorted(EFFECT_CALLS))
+def test_an_effect_of_another_user_is_as_absent_as_none(db: Database, function: str) -> None:
+    neighbour = World.of(db).neighbour
+    with unchanged(db):
+        messages = set()
+        for uid in (neighbour.begun, neighbour.unverified, neighbour.recorded, uuid4()):
+            with refused("42W07") as refusal, db.as_app("T1", "U1") as app:
+                call(app, function, effect_uid=uid, **EFFECT_CALLS[function])
+            messages.add(str(refusal.error).replace(str(uid), "..."))
+    assert len(messages) == 1
+
+
+@pytest.mark.parametrize(
+    "constraint", ["effects_run_is_the_users", "effect_calls_run_is_the_users", "checkpoints_run_is_the_users"]
+)
+def test_a_row_does_not_link_to_another_user_s_run(db: Database, constraint: str) -> None:
+    world = World.of(db)
+    table = constraint.removesuffix("_run_is_the_users")
+    # A step after a saved one: the run is all that is wrong.
+    row = {**row_of(table, world.mine), "run_uid": world.neighbour.running}
+    with unchanged(db), refused("23503", constraint=constraint), db.as_engine() as engine:
+        insert(engine, table, row)
+
+
+def test_an_effect_is_held_by_a_run_of_its_tenant(db: Database) -> None:
+    world = World.of(db)
+    attack = effect_row(world.mine, held_by=world.stranger.running)
+    with unchanged(db), refused("23503", constraint="effects_holder_is_a_run"), db.as_engine() as engine:
+        insert(engine, "effects", attack)
+
+
+@pytest.mark.parametrize("arguments", [{}, {"status": "begun"}], ids=str)
+def test_a_list_of_effects_is_the_user_s(db: Database, arguments: dict[str, Any]) -> None:
+    world = World.of(db)
+    with db.as_app("T1", "U1") as app:
+        seen = call_all(app, "list_effects", **arguments)
+    assert {row["user_id"] for row in seen} <= {"U1"}
+    assert seen
+    with refused("42W05"), db.as_app("T1", "U1") as app:
+        call_all(app, "list_effects", run_uid=world.neighbour.running)
+
+
+def test_an_intent_of_another_user_is_a_new_one(db: Database) -> None:
+    World.of(db)
+    with db.as_app("T1", "U3") as app:
+        session = call(app, "open_session", app_name="support", session_id="s-1")["session_uid"]
+        run = call(app, "start_run", session_uid=session, invocation_id="inv-1")["run_uid"]
+        begun = call(app, "begin_effect", run_uid=run, attempt=1, tool="refund", intent="mail-7")
+    assert begun["outcome"] == "execute"
+    others = [row for row in rows(db, "effects") if row["effect_uid"] != begun["effect_uid"]]
+    assert begun["idempotency_key"] not in {row["idempotency_key"] for row in others}
 
 
 def test_names_of_two_users_never_meet(db: Database) -> None:

@@ -13,7 +13,7 @@ def handle(me, message):
     run = me.start_run(session, "inv-1")
     if run.outcome == "started":
         call = {"role": "assistant", "tool_calls": [{"function": {"name": "refund"}}]}
-        me.append_event(session, "agent", call, invocation_id="inv-1", event_id="refund-7")
+        me.append_event(session, "agent", call, invocation_id="inv-1", event_id="refund-7", attempt=run.attempt)
         me.settle_run(run, "succeeded")
     return session
 """

@@ -35,9 +35,10 @@ def test_a_run_is_settled_with_status_result_and_error(db: Rented, run: UUID, st
         "tools_executed": None,
         "result": {"a\0": 1},
         "error": {"b": 2},
+        "lease_expires_at": None,
     }
     (row,) = stored(db, "runs")
-    assert (row["status"], row["settled_at"] is not None) == (status, True)
+    assert (row["status"], row["settled_at"] is not None, row["lease_holder"]) == (status, True, None)
 
 
 @pytest.mark.parametrize("status", ["running", "interrupted", "awaiting", "done", "", "SUCCEEDED", None])
@@ -53,15 +54,16 @@ def test_with_nothing_but_the_users_words_recorded_the_tools_are_unknown(db: Ren
 
 def test_an_answer_without_a_tool_means_that_none_ran(db: Rented, session: UUID, run: UUID) -> None:
     with db.as_app() as app:
-        append(app, session, "agent", said("done"), invocation_id="inv-1")
+        append(app, session, "agent", said("done"), invocation_id="inv-1", attempt=1)
         assert settle(app, run)["tools_executed"] == []
 
 
 def test_the_tools_are_derived_sorted_and_each_named_once(db: Rented, session: UUID, run: UUID) -> None:
     with db.as_app() as app:
         for tool in ("b", "a", "b", "B"):
-            use_tool(app, session, tool)
-        append(app, session, "agent", tool_response("c"), invocation_id="inv-1", extra_tool_calls=["hidden"])
+            use_tool(app, session, tool, attempt=1)
+        answer = tool_response("c")
+        append(app, session, "agent", answer, invocation_id="inv-1", attempt=1, extra_tool_calls=["hidden"])
         assert settle(app, run)["tools_executed"] == ["B", "a", "b", "hidden"]
 
 
@@ -76,7 +78,7 @@ def test_calls_of_other_invocations_and_sessions_are_not_named(db: Rented, sessi
         use_tool(app, session, "other", "inv-2")
         use_tool(app, session, "none", None)
         use_tool(app, open_session(app, "s2"), "elsewhere")
-        use_tool(app, session, "own")
+        use_tool(app, session, "own", attempt=1)
         assert settle(app, run)["tools_executed"] == ["own"]
 
 
@@ -92,8 +94,8 @@ def test_given_tools_that_name_every_recorded_one_are_kept(
     db: Rented, session: UUID, run: UUID, given: list[str], kept: list[str]
 ) -> None:
     with db.as_app() as app:
-        use_tool(app, session, "a")
-        use_tool(app, session, "b")
+        use_tool(app, session, "a", attempt=1)
+        use_tool(app, session, "b", attempt=1)
         assert settle(app, run, tools_executed=given)["tools_executed"] == kept
 
 
@@ -102,8 +104,8 @@ def test_given_tools_that_leave_a_recorded_one_out_are_refused(
     db: Rented, session: UUID, run: UUID, given: list[str], left_out: str
 ) -> None:
     with db.as_app() as app:
-        use_tool(app, session, "a")
-        use_tool(app, session, "b")
+        use_tool(app, session, "a", attempt=1)
+        use_tool(app, session, "b", attempt=1)
     with nothing_written(db), refused("23W08") as refusal, db.as_app() as app:
         settle(app, run, tools_executed=given)
     assert refusal.diag.message_detail == f"left out: {left_out}"
@@ -134,8 +136,8 @@ def test_a_tool_without_a_name_is_refused(db: Rented, run: UUID, given: list[Any
 def test_an_equal_settlement_again_is_told_so(db: Rented, session: UUID, run: UUID, again: dict[str, Any]) -> None:
     outcome = {"status": "failed", "result": {"r": 1}, "error": {"e": 1}}
     with db.as_app() as app:
-        use_tool(app, session, "b")
-        use_tool(app, session, "a")
+        use_tool(app, session, "b", attempt=1)
+        use_tool(app, session, "a", attempt=1)
         first = settle(app, run, **outcome)
     before = stored(db, "runs")
     with db.as_app() as app:
@@ -173,7 +175,7 @@ def test_tools_can_not_be_given_once_they_are_settled_as_unknown(db: Rented, run
 
 @pytest.mark.parametrize("attempt", [0, 2, -1])
 def test_another_attempt_settles_nothing(db: Rented, run: UUID, attempt: int) -> None:
-    with nothing_written(db), refused("55W04", match="is not the current one"), db.as_app() as app:
+    with nothing_written(db), refused("55W04", match="does not hold run"), db.as_app() as app:
         settle(app, run, attempt=attempt)
 
 

@@ -1,12 +1,13 @@
 """start_run starts an invocation once and gives a retry its answer; list_runs shows what was started."""
 
+from datetime import timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
 
 from tests.calls import append, call, call_all, open_session, rewind_before, say, settle, start
-from tests.harness import refused
+from tests.harness import refused, value
 from tests.rented import Rented, nothing_written
 
 
@@ -18,8 +19,10 @@ def session(db: Rented) -> UUID:
 
 def test_a_new_run_is_started_at_its_first_attempt(db: Rented, session: UUID) -> None:
     with db.as_app() as app:
+        before = value(app, "select clock_timestamp()")
         told = call(app, "start_run", session_uid=session, invocation_id="inv-1", input={"a": 1})
-    assert {**told, "run_uid": None} == {
+    assert told["lease_expires_at"] >= before + timedelta(minutes=5)
+    assert {**told, "run_uid": None, "lease_expires_at": None} == {
         "run_uid": None,
         "attempt": 1,
         "status": "running",
@@ -27,15 +30,16 @@ def test_a_new_run_is_started_at_its_first_attempt(db: Rented, session: UUID) ->
         "tools_executed": None,
         "result": None,
         "error": None,
+        "lease_expires_at": None,
     }
 
 
 def test_a_run_that_is_executing_is_busy(db: Rented, session: UUID) -> None:
     with db.as_app() as app:
-        run = start(app, session, input={"a": 1})
+        started = call(app, "start_run", session_uid=session, invocation_id="inv-1", input={"a": 1})
     with nothing_written(db), db.as_app() as app:
         told = call(app, "start_run", session_uid=session, invocation_id="inv-1", input={"a": 1})
-    assert (told["run_uid"], told["outcome"]) == (run, "busy")
+    assert told == {**started, "outcome": "busy", "attempt": None}
 
 
 def test_a_retry_of_a_finished_turn_gets_its_answer(db: Rented, session: UUID) -> None:
@@ -52,6 +56,7 @@ def test_a_retry_of_a_finished_turn_gets_its_answer(db: Rented, session: UUID) -
         "tools_executed": ["a"],
         "result": {"r\0": 1},
         "error": {"e": 2},
+        "lease_expires_at": None,
     }
 
 
@@ -86,6 +91,11 @@ def test_the_next_invocation_is_another_run(db: Rented, session: UUID) -> None:
         ({"invocation_id": None}, "22W01"),
         ({"trigger": ""}, "22W01"),
         ({"trigger": None}, "22W01"),
+        ({"worker": ""}, "22W01"),
+        ({"lease": None}, "22W03"),
+        ({"lease": timedelta(milliseconds=99)}, "22W03"),
+        ({"lease": timedelta(days=1, milliseconds=1)}, "22W03"),
+        ({"max_attempts": 0}, "22W03"),
         ({"input": "1e200000"}, "22W02"),
         ({"session_uid": None}, "22W03"),
         ({"session_uid": uuid4()}, "42W04"),
@@ -100,12 +110,16 @@ def test_a_run_without_what_it_needs_is_refused(
 
 def test_runs_are_listed_as_they_were_sent_newest_first(db: Rented, session: UUID) -> None:
     with db.as_app() as app:
-        runs = [start(app, session, f"inv-{number}", input={"n\0": number}, trigger="cron") for number in range(3)]
+        runs = [
+            start(app, session, f"inv-{number}", input={"n\0": number}, trigger="cron", worker="w", max_attempts=3)
+            for number in range(3)
+        ]
         settle(app, runs[0], result={"r": "\ud800"}, tools_executed=["b", "a"])
         listed = call_all(app, "list_runs")
     assert [run["run_uid"] for run in listed] == runs[::-1]
     assert [run["input"] for run in listed] == [{"n\0": number} for number in (2, 1, 0)]
     assert {run["trigger"] for run in listed} == {"cron"}
+    assert [(run["lease_holder"], run["max_attempts"]) for run in listed] == [("w", 3), ("w", 3), (None, 3)]
     settled = listed[-1]
     assert (settled["status"], settled["tools_executed"], settled["result"]) == (
         "succeeded",

@@ -85,16 +85,16 @@ def record(db: Rented, session: UUID, run: UUID, tools: list[str] | None, settle
     """Record an answer and these calls, or nothing; then settle, or don't."""
     with db.as_app() as app:
         if tools is not None:
-            append(app, session, "agent", said("thinking"), invocation_id="inv-1")
+            append(app, session, "agent", said("thinking"), invocation_id="inv-1", attempt=1)
             for tool in tools:
-                use_tool(app, session, tool)
+                use_tool(app, session, tool, attempt=1)
         if settled is not None:
             settle(app, run, **settled)
 
 
 def test_a_tool_that_the_caller_named_blocks_a_retry_too(db: Rented, session: UUID, run: UUID) -> None:
     with db.as_app() as app:
-        append(app, session, "agent", invocation_id="inv-1", extra_tool_calls=["hidden"])
+        append(app, session, "agent", invocation_id="inv-1", attempt=1, extra_tool_calls=["hidden"])
     assert verdict(db, "retry", run) == (False, "tools_recorded", ["hidden"])
 
 
@@ -109,7 +109,7 @@ def test_a_run_that_never_was_has_no_verdict(db: Rented, kind: str) -> None:
 @pytest.mark.parametrize("kind", ["replay", "retry"])
 def test_an_operator_and_an_auditor_get_the_same_verdict(db: Rented, session: UUID, run: UUID, kind: str) -> None:
     with db.as_app() as app:
-        use_tool(app, session, "refund")
+        use_tool(app, session, "refund", attempt=1)
         own = call(app, f"{kind}_verdict", run_uid=run)
     for block in (db.as_operator(), db.as_auditor()):
         with block as reader:
@@ -135,5 +135,5 @@ def test_a_snapshot_of_the_statements_own_is_fine(db: Rented, run: UUID, functio
     with db.connect("app") as app:
         app.execute(f"set transaction isolation level {level}".encode())
         db.act_as(app)
-        more = {"status": "succeeded"} if function == "settle_run" else {}
+        more = {"attempt": 1, "status": "succeeded"} if function == "settle_run" else {}
         assert len(call_all(app, function, run_uid=run, **more)) == 1

@@ -54,13 +54,13 @@ def test_a_rewound_turn_can_be_run_again(db: Rented, session: UUID) -> None:
     with db.as_app() as app:
         say(app, session)
         first = start(app, session, input={"n": 1})
-        use_tool(app, session, "refund")
+        use_tool(app, session, "refund", attempt=1)
         settle(app, first)
         rewind(app, session, invocation_id="inv-2")
         second = start(app, session, input={"n": 2})
         say(app, session)
         assert second != first
-        assert settle(app, second)["tools_executed"] is None
+        assert settle(app, second, attempt=2)["tools_executed"] is None
         generations = {run["run_uid"]: run["generation"] for run in call_all(app, "list_runs")}
     assert generations == {first: 0, second: 1}
 
@@ -69,7 +69,7 @@ def test_the_run_of_a_rewound_turn_keeps_its_outcome(db: Rented, session: UUID) 
     with db.as_app() as app:
         say(app, session)
         run = start(app, session)
-        use_tool(app, session, "refund")
+        use_tool(app, session, "refund", attempt=1)
         outcome = settle(app, run)
         rewind(app, session)
         assert settle(app, run) == {**outcome, "outcome": "already_settled"}
@@ -115,7 +115,7 @@ def test_a_turn_that_ran_again_unsaid_and_was_rewound_again_can_be_said(db: Rent
         say(app, session)
         rewind(app, session)
         run = start(app, session)
-        append(app, session, "agent", said("hi"), invocation_id="inv-1")
+        append(app, session, "agent", said("hi"), invocation_id="inv-1", attempt=1)
         settle(app, run)
         rewind(app, session)
         assert say(app, session)["outcome"] == "appended"
@@ -125,7 +125,7 @@ def test_a_second_rewind_opens_a_third_generation(db: Rented, session: UUID) -> 
     with db.as_app() as app:
         for generation in range(3):
             say(app, session, f"words {generation}")
-            settle(app, start(app, session))
+            settle(app, start(app, session), attempt=generation + 1)
             rewind(app, session)
         say(app, session, "last words")
         generations = [event["generation"] for event in events(app, session) if event["opening"]]
@@ -271,7 +271,7 @@ def test_a_call_that_a_partial_rewind_left_standing_is_still_counted(db: Rented,
         say(app, session)
         rewind(app, session, "inv-2")
         run = start(app, session)
-        append(app, session, "agent", said("hi"), invocation_id="inv-1")
+        append(app, session, "agent", said("hi"), invocation_id="inv-1", attempt=1)
         assert call(app, "retry_verdict", run_uid=run)["tools"] == ["refund"]
         assert settle(app, run, status="failed")["tools_executed"] == ["refund"]
         assert not call(app, "replay_verdict", run_uid=run)["allowed"]

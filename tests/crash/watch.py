@@ -1,0 +1,41 @@
+"""Follows the journal of the workers while they work: who is at which run."""
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+
+# After any other note a worker has no run in hand.
+AT_WORK = {"claimed", "calling", "called", "recorded", "verified", "diverged", "declined"}
+
+
+@dataclass
+class Watch:
+    """What the journal says so far."""
+
+    journal: Path
+    _read: int = 0
+    _run: dict[int, str] = field(default_factory=dict)
+    _holder: dict[str, int] = field(default_factory=dict)
+    _at_work: dict[int, bool] = field(default_factory=dict)
+
+    def run_of(self, pid: int) -> str | None:
+        """Return the run that a process is at."""
+        self._follow()
+        return self._run.get(pid) if self._at_work.get(pid) else None
+
+    def holder_of(self, run: str) -> int:
+        """Return the process that has taken a run last."""
+        self._follow()
+        return self._holder[run]
+
+    def _follow(self) -> None:
+        if not self.journal.exists():
+            return
+        with self.journal.open() as journal:
+            journal.seek(self._read)
+            for line in map(json.loads, journal.readlines()):
+                self._at_work[line["pid"]] = line["what"] in AT_WORK
+                if line["what"] == "claimed":
+                    self._run[line["pid"]] = line["run"]
+                    self._holder[line["run"]] = line["pid"]
+            self._read = journal.tell()
