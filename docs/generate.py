@@ -84,17 +84,17 @@ def _functions() -> list[tuple[str, str, str, str, str]]:
         if (
             head is None
             or callers is None
-            or not re.match(r"\s*(me text default null|tenant_id text, user_id text$)", head[2])
+            or not re.match(r"\s*(me text default null|max_runs|tenant_id text, user_id text$)", head[2])
         ):
             continue
-        comment = re.search(r"comment on function [^\n]+ is\n'((?:[^']|'')*)';", text)
+        comment = re.search(r"comment on function\s+[^;']+? is\n'((?:[^']|'')*)';", text)
+        if comment is None:
+            raise LookupError(f"sql/{line} has no comment on its function")
         arguments = [part.strip() for part in head[2].strip().split(",\n" if "\n" in head[2] else ", ")]
         given = ", ".join(part for part in arguments if not part.startswith("out "))
         result = head[3] or "returns (" + ", ".join(part[4:] for part in arguments if part.startswith("out ")) + ")"
-        roles = [name for name in ("app", "operator", "auditor") if f"durable_{name}" in callers[1]]
-        found.append(
-            (head[1], given, result.strip(), comment[1].replace("''", "'") if comment else "", ", ".join(roles))
-        )
+        roles = [name for name in ("app", "operator", "maintainer", "auditor") if f"durable_{name}" in callers[1]]
+        found.append((head[1], given, result.strip(), comment[1].replace("''", "'"), ", ".join(roles)))
     return found
 
 

@@ -91,7 +91,7 @@ class Run:
         *,
         call: Callable[[str], Any],
         args: Mapping[str, Any] | None = None,
-        step: int = 0,
+        step: int | None = None,
         ordinal: int = 0,
         intent: str | None = None,
         scope: IntentScope | None = None,
@@ -107,18 +107,20 @@ class Run:
         certainly did not happen: recorded as failed, raised as EffectFailed, and it may be begun again. Any other
         exception, a cancellation, and no answer within `timeout` seconds leave it unverified, and are raised as they
         are. An unverified effect is never called again by itself: `verify(idempotency_key)` asks the provider by
-        another channel and answers Succeeded, Failed or Unknown. The other parameters are those of begin_effect.
+        another channel and answers Succeeded, Failed or Unknown. `step`: without it the one after the last checkpoint.
+        Without `intent` two equal calls in one step are one effect, with one result, unless `ordinal` tells them apart.
+        The other parameters are those of begin_effect.
 
         Raises EffectUnverified, EffectInFlight, EffectDiverged with the `effect` that stands in the way, and what
         begin_effect and finish_effect raise; after an error of these nothing was called, or it is not marked as failed.
         """
-        check_callable(call)
+        check_callable(call, "idempotency key")
         if verify is not None:
-            check_callable(verify)
+            check_callable(verify, "idempotency key")
         wanted = Wanted(
             tool=tool,
             args=args,
-            step=step,
+            step=self._step(step),
             ordinal=ordinal,
             intent=intent,
             scope=scope,
@@ -132,7 +134,12 @@ class Run:
         return self._grip.performing.perform(wanted)
 
     def call(
-        self, tool: Callable[..., Any], args: Mapping[str, Any] | None = None, *, step: int = 0, ordinal: int = 0
+        self,
+        tool: Callable[..., Any],
+        args: Mapping[str, Any] | None = None,
+        *,
+        step: int | None = None,
+        ordinal: int = 0,
     ) -> Any:
         """Call a function decorated with @durable_tool, with these keyword arguments, as effect() does.
 
@@ -141,7 +148,7 @@ class Run:
         """
         declared = tool_of(tool)
         check_callable(declared.function)
-        wanted = declared.wanted(args or {}, step=step, ordinal=ordinal)
+        wanted = declared.wanted(args or {}, step=self._step(step), ordinal=ordinal)
         if declared.uses_ledger:
             return self._grip.performing.perform(wanted)
         self._hold.check()
@@ -216,6 +223,9 @@ class Run:
         """Call the run off for good. The block may go on, but records nothing more."""
         with self._hold.writing():
             return self._grip.settled(self._grip.me.cancel_run(self._begun, reason))
+
+    def _step(self, given: int | None) -> int:
+        return self.step + 1 if given is None else given
 
     def _version(self, given: int | None) -> int:
         known = self._grip.asked.upgrades.version

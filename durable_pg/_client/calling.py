@@ -77,15 +77,24 @@ def _no_coroutine(answer: Any) -> Any:
     return answer
 
 
-def check_callable_async(function: object) -> None:
-    """Raise TypeError for what can't be called."""
+def check_callable_async(function: object, takes: str | None = None) -> None:
+    """Raise TypeError for what can't be called, or not with the one argument that `takes` names."""
     if not callable(function):
         raise TypeError(f"a function is needed, not {type(function).__name__}")
+    if takes is None:
+        return
+    try:
+        inspect.signature(function).bind(takes)
+    except TypeError:
+        name = getattr(function, "__qualname__", repr(function))
+        raise TypeError(f"{name} has to take one argument, the {takes}") from None
+    except ValueError:
+        pass  # some of C's functions have no signature
 
 
-def check_callable(function: object) -> None:
+def check_callable(function: object, takes: str | None = None) -> None:
     """Raise TypeError for what can't be called here: in time, while nothing is begun yet."""
-    check_callable_async(function)
+    check_callable_async(function, takes)
     if inspect.iscoroutinefunction(function):
         raise TypeError("an async function was given to the synchronous client; use AsyncDurable")
 

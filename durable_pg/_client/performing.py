@@ -6,13 +6,14 @@ from __future__ import annotations
 import logging
 from functools import partial
 from typing import Any
+from uuid import UUID
 
 from durable_pg._client.calling import called, see_through
 from durable_pg._client.effects import Effects
 from durable_pg._client.holding import Hold, described
 from durable_pg._client.wanted import Wanted, evidence, not_executed, recorded_error, unverified
 from durable_pg.effects import Failed, Succeeded, Unknown
-from durable_pg.errors import EffectFailed, JsonNotStorable, WriteOnce
+from durable_pg.errors import DurableError, EffectFailed, JsonNotStorable, WriteOnce
 from durable_pg.types import BegunEffect, Effect, RunOutcome
 
 log = logging.getLogger("durable_pg")
@@ -26,6 +27,8 @@ class Performing:
         self._run = run
         self._hold = hold
         self._patience = patience
+        # Effects that this attempt has had an answer for.
+        self._answered: set[UUID] = set()
 
     def perform(self, wanted: Wanted) -> Any:
         """Return the effect's result, recorded now or before. Raises as Run.effect() says."""
@@ -41,8 +44,12 @@ class Performing:
             # What is recorded is the answer; what certainly did not happen is begun again.
             begun = self._begin(wanted)
         if begun.outcome == "execute":
+            self._answered.add(begun.effect_uid)
             return self._execute(begun, wanted)
         if begun.outcome == "recorded":
+            if begun.effect_uid in self._answered and wanted.intent is None:
+                log.warning("the same call was made twice in one step and executed once; ordinal= tells two apart")
+            self._answered.add(begun.effect_uid)
             return begun.result
         raise not_executed(begun)
 
@@ -85,6 +92,11 @@ class Performing:
                 call="finish_effect",
                 names={**unfit.names, "effect_uid": str(begun.effect_uid)},
             ) from None
+        except DurableError as lost:
+            lost.hint = (
+                f"{lost.hint} {begun.tool} was called and has answered; that is not recorded: it is unverified.".strip()
+            )
+            raise
         return result
 
     def _finish(self, begun: BegunEffect, status: Any, *, result: Any = None, error: Any = None) -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import logging
 from functools import partial
 from typing import Any
+from uuid import UUID
 
 from durable_pg._client.calling import called_async, see_through_async
 from durable_pg._client.effects_async import AsyncEffects
 from durable_pg._client.holding import Hold, described
 from durable_pg._client.wanted import Wanted, evidence, not_executed, recorded_error, unverified
 from durable_pg.effects import Failed, Succeeded, Unknown
-from durable_pg.errors import EffectFailed, JsonNotStorable, WriteOnce
+from durable_pg.errors import DurableError, EffectFailed, JsonNotStorable, WriteOnce
 from durable_pg.types import BegunEffect, Effect, RunOutcome
 
 log = logging.getLogger("durable_pg")
@@ -25,6 +26,8 @@ class AsyncPerforming:
         self._run = run
         self._hold = hold
         self._patience = patience
+        # Effects that this attempt has had an answer for.
+        self._answered: set[UUID] = set()
 
     async def perform(self, wanted: Wanted) -> Any:
         """Return the effect's result, recorded now or before. Raises as AsyncRun.effect() says."""
@@ -40,8 +43,12 @@ class AsyncPerforming:
             # What is recorded is the answer; what certainly did not happen is begun again.
             begun = await self._begin(wanted)
         if begun.outcome == "execute":
+            self._answered.add(begun.effect_uid)
             return await self._execute(begun, wanted)
         if begun.outcome == "recorded":
+            if begun.effect_uid in self._answered and wanted.intent is None:
+                log.warning("the same call was made twice in one step and executed once; ordinal= tells two apart")
+            self._answered.add(begun.effect_uid)
             return begun.result
         raise not_executed(begun)
 
@@ -84,6 +91,11 @@ class AsyncPerforming:
                 call="finish_effect",
                 names={**unfit.names, "effect_uid": str(begun.effect_uid)},
             ) from None
+        except DurableError as lost:
+            lost.hint = (
+                f"{lost.hint} {begun.tool} was called and has answered; that is not recorded: it is unverified.".strip()
+            )
+            raise
         return result
 
     async def _finish(self, begun: BegunEffect, status: Any, *, result: Any = None, error: Any = None) -> None:

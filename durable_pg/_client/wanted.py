@@ -76,8 +76,13 @@ def evidence(found: Succeeded | Failed) -> dict[str, Any]:
 
 
 def unverified(effect: BegunEffect, why: str) -> EffectUnverified:
+    said = effect.error.get("message") if isinstance(effect.error, dict) else None
     return EffectUnverified(
-        f"nobody knows whether {effect.tool} happened: {why}", hint=_RESOLVE, effect=effect, names=_names(effect)
+        f"nobody knows whether {effect.tool} happened: {why}",
+        detail=f"its call ended with: {said}" if said else "",
+        hint=_RESOLVE,
+        effect=effect,
+        names=_names(effect),
     )
 
 

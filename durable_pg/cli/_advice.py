@@ -54,7 +54,10 @@ def next_steps(timeline: Timeline) -> Iterator[str]:
     run = timeline.run
     if run.settled_at is None:
         yield from _of_open(timeline)
-    elif run.status == "succeeded":
+        return
+    if timeline.replay_verdict.reason == "unverified":
+        yield _to_look_into(timeline.replay_verdict)
+    if run.status == "succeeded":
         yield "Nothing: whoever sends this turn again gets the recorded result."
     elif timeline.replay_verdict.allowed:
         yield "The same input may be run again, under a new invocation."
@@ -77,11 +80,15 @@ def _of_open(timeline: Timeline) -> Iterator[str]:
         yield "It may be at work. If its worker is dead, the run is free as soon as the lease is over."
         return
     if timeline.retry_verdict.reason == "unverified":
-        yield (
-            f"Find out whether these took effect: {shown(', '.join(timeline.retry_verdict.tools))}; "
-            'docs/operate.md, "Effects nobody knows the outcome of".'
-        )
+        yield _to_look_into(timeline.retry_verdict)
     yield _taken_up(run)
+
+
+def _to_look_into(verdict: Verdict) -> str:
+    return (
+        f"Find out whether these took effect: {shown(', '.join(verdict.tools))}. durable-pg effects list --status "
+        "unverified --json has what the provider knows them by, effects resolve takes the answer; docs/operate.md."
+    )
 
 
 def _taken_up(run: Run) -> str:

@@ -137,7 +137,8 @@ def _resolved(effect: Effect, outcome: str) -> str:
     already = " already" if outcome == "already_resolved" else ""
     line = f"{effect.tool} {effect.effect_uid} has{already} {effect.status}."
     if effect.status == "succeeded":
-        return shown(f"{line} Whoever asks for it again is given its result; run {effect.run_uid} can go on.")
+        known = "its result" if effect.result is not None else "null, since no --result was given"
+        return shown(f"{line} Whoever asks for it again is given {known}.")
     return shown(f"{line} It is executed again when run {effect.run_uid}, or another one, asks for it.")
 
 

@@ -5510,7 +5510,7 @@ begin
             errcode = '55W04',
             message = format(
                 '%s has not begun effect %s last',
-                coalesce(format('attempt %s', finish_effect.attempt), 'an attempt that is not given'), v_effect.effect_uid
+                coalesce('attempt ' || finish_effect.attempt, 'an attempt that is not given'), v_effect.effect_uid
             ),
             detail = format(
                 'it is %s, begun last by run %s',
@@ -6622,8 +6622,8 @@ begin
     v_blocking := durable.blocking_tools(v_run);
     reason := case
         when v_run.settled_at is null then 'not_settled'
-        when v_run.status = 'succeeded' then 'succeeded'
         when cardinality(v_unverified) > 0 then 'unverified'
+        when v_run.status = 'succeeded' then 'succeeded'
         -- Nobody's word counts without a history: nothing is recorded, or it is gone.
         when v_run.tools_executed is null or v_recorded is null then 'unknown'
         when cardinality(v_blocking) > 0 then 'tools_executed'

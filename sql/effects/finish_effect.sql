@@ -51,7 +51,7 @@ begin
             errcode = '55W04',
             message = format(
                 '%s has not begun effect %s last',
-                coalesce(format('attempt %s', finish_effect.attempt), 'an attempt that is not given'), v_effect.effect_uid
+                coalesce('attempt ' || finish_effect.attempt, 'an attempt that is not given'), v_effect.effect_uid
             ),
             detail = format(
                 'it is %s, begun last by run %s',

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from durable_pg.demo.attacks import ATTACKS
+from durable_pg.demo.killed import Killed, Told
 from durable_pg.demo.main import Report, Tried
 from durable_pg.demo.recording import bundled_runs
 
@@ -40,7 +41,24 @@ def test_every_attack_is_refused_by_its_rule(found: dict[str, Any]) -> None:
 
 
 def test_an_attack_that_goes_through_fails_the_demo() -> None:
-    report = Report(unchanged=True, tried=[Tried(ATTACKS[0], ATTACKS[0].sqlstate, "")])
+    report = Report(unchanged=True, tried=[Tried(ATTACKS[0], ATTACKS[0].sqlstate, "")], killed=survived())
     assert report.passed
     report.tried.append(Tried(ATTACKS[1], None, "nothing was refused"))
     assert not report.passed
+
+
+def survived(*, refunds: int = 1, fourth: str = "unverified") -> Killed:
+    answers = ("execute", "busy", "resumed", fourth, "resolved", "recorded")
+    return Killed([Told("worker", answer, "") for answer in answers], refunds)
+
+
+@pytest.mark.parametrize("killed", [survived(refunds=2), survived(refunds=0), survived(fourth="execute"), Killed()])
+def test_a_second_refund_or_another_answer_fails_the_demo(killed: Killed) -> None:
+    assert Report(unchanged=True, killed=survived()).passed
+    assert not Report(unchanged=True, killed=killed).passed
+
+
+def test_a_killed_worker_s_refund_is_done_once(found: dict[str, Any]) -> None:
+    killed = found["killed_worker"]
+    assert killed["refunds"] == 1
+    assert [told["answer"] for told in killed["told"]] == [told.answer for told in survived().told]

