@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 from durable_pg._errors import _FACTS, DurableError, SetupError, WrongState
 
@@ -92,6 +93,8 @@ class EffectFailed(EffectError):
         said = error.get("message", error) if isinstance(error, dict) else error
         super().__init__("the effect did not happen" if said is None else f"the effect did not happen: {said}", **facts)
         self.error = error
+        # Of which effect run.effect() has recorded it; None as a tool raises it.
+        self.effect_uid: UUID | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
         return partial(type(self), **{fact: getattr(self, fact) for fact in _FACTS}), (self.error,)

@@ -176,7 +176,7 @@ from durable.replay_verdict(
 -- Ask whether to execute an effect.
 select effect_uid::text, run_uid::text, idempotency_key, outcome, status, step::text, ordinal::text, tool, args::text,
     args_match::text, result::text, error::text, attempt::text, failures::text,
-    extract(epoch from lease_expires_at)::text
+    extract(epoch from lease_expires_at)::text, extract(epoch from begun_at)::text
 from durable.begin_effect(
     me => durable.act_as(%(tenant_id)s::text, %(user_id)s::text),
     run_uid => %(run_uid)s::uuid,
@@ -196,8 +196,8 @@ from durable.begin_effect(
 -- Record what came of an effect.
 select effect_uid::text, run_uid::text, user_id, app_name, step::text, ordinal::text, tool, scope, intent, args::text,
     status, attempt::text, failures::text, idempotency_key, extract(epoch from lease_expires_at)::text,
-    extract(epoch from first_begun_at)::text, extract(epoch from finished_at)::text, result::text, error::text,
-    evidence::text, outcome
+    extract(epoch from first_begun_at)::text, extract(epoch from begun_at)::text, extract(epoch from finished_at)::text,
+    result::text, error::text, evidence::text, outcome
 from durable.finish_effect(
     me => durable.act_as(%(tenant_id)s::text, %(user_id)s::text),
     effect_uid => %(effect_uid)s::uuid,
@@ -212,22 +212,23 @@ from durable.finish_effect(
 -- Say what became of an unverified effect, and how that is known.
 select effect_uid::text, run_uid::text, user_id, app_name, step::text, ordinal::text, tool, scope, intent, args::text,
     status, attempt::text, failures::text, idempotency_key, extract(epoch from lease_expires_at)::text,
-    extract(epoch from first_begun_at)::text, extract(epoch from finished_at)::text, result::text, error::text,
-    evidence::text, outcome
+    extract(epoch from first_begun_at)::text, extract(epoch from begun_at)::text, extract(epoch from finished_at)::text,
+    result::text, error::text, evidence::text, outcome
 from durable.resolve_effect(
     me => durable.act_as(%(tenant_id)s::text, %(user_id)s::text),
     effect_uid => %(effect_uid)s::uuid,
     status => %(status)s::text,
     evidence => %(evidence)s::json,
-    result => %(result)s::json
+    result => %(result)s::json,
+    as_of => %(as_of)s::text::timestamptz
 );
 
 -- list_effects
 -- The effects, of one run or of all.
 select effect_uid::text, run_uid::text, user_id, app_name, step::text, ordinal::text, tool, scope, intent, args::text,
     status, attempt::text, failures::text, idempotency_key, extract(epoch from lease_expires_at)::text,
-    extract(epoch from first_begun_at)::text, extract(epoch from finished_at)::text, result::text, error::text,
-    evidence::text, outcome
+    extract(epoch from first_begun_at)::text, extract(epoch from begun_at)::text, extract(epoch from finished_at)::text,
+    result::text, error::text, evidence::text, outcome
 from durable.list_effects(
     me => durable.act_as(%(tenant_id)s::text, %(user_id)s::text),
     run_uid => %(run_uid)s::uuid,

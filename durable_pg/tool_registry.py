@@ -53,7 +53,7 @@ class DurableTool:
             args=args,
             step=step,
             ordinal=ordinal,
-            intent=None if self.intent is None else self.intent(args),
+            intent=self._intent(args),
             scope=self.scope,
             args_may_differ=self.args_may_differ,
             provider_dedupes_for=self.provider_dedupes_for,
@@ -62,6 +62,14 @@ class DurableTool:
             failed_on=self.failed_on,
             timeout=self.timeout,
         )
+
+    def _intent(self, args: Mapping[str, Any]) -> str | None:
+        if self.intent is None:
+            return None
+        intent: object = self.intent(args)
+        if not isinstance(intent, str):
+            raise TypeError(f"the intent of {self.name} came out as {intent!r}, and has to be a text")
+        return intent
 
     def call(self, args: Mapping[str, Any], key: str) -> Any:
         """Call the function, with the key if it asks for one."""

@@ -155,7 +155,7 @@ class BegunEffect:
     `outcome`: execute (call the tool with `idempotency_key`, then finish_effect), recorded (`result` is the answer),
     in_flight, unverified, or diverged; then the row is that of the earlier call that this attempt has to ask for first,
     with its `step` and `ordinal`. `args_match`: whether the arguments are those that were recorded. `run_uid`: the run
-    whose attempt has the effect in hand; `attempt`: told only with execute.
+    whose attempt has the effect in hand; `attempt`: told only with execute. `begun_at`: when it was begun last.
     """
 
     effect_uid: UUID
@@ -173,6 +173,7 @@ class BegunEffect:
     attempt: int | None
     failures: int
     lease_expires_at: datetime | None
+    begun_at: datetime
 
 
 @dataclass(frozen=True)
@@ -199,6 +200,7 @@ class Effect:
     idempotency_key: str
     lease_expires_at: datetime | None
     first_begun_at: datetime
+    begun_at: datetime
     finished_at: datetime | None
     result: Any
     error: Any

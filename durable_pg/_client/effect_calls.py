@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from durable_pg._client import parameters as given
@@ -63,12 +63,23 @@ def finish_effect(
 
 
 @named
-def resolve_effect(who: Who, effect: object, status: str, evidence: Mapping[str, Any], *, result: Any) -> Call[Effect]:
+def resolve_effect(
+    who: Who,
+    effect: object,
+    status: str,
+    evidence: Mapping[str, Any],
+    *,
+    result: Any,
+    as_of: datetime | None,
+) -> Call[Effect]:
+    if as_of is None and isinstance(effect, (BegunEffect, Effect)):
+        as_of = effect.begun_at
     parameters = {
         "effect_uid": given.effect_uid(effect),
         "status": given.text("status", status),
         "evidence": given.an_object("evidence", evidence),
         "result": given.optional_json("result", result),
+        "as_of": given.optional_time("as_of", as_of),
     }
     return writing("resolve_effect", who, parameters, Effect, repeatable=True)
 

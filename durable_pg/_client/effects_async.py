@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, Literal
 from uuid import UUID
 
@@ -89,15 +89,17 @@ class AsyncEffects(AsyncCaller):
         evidence: Mapping[str, Any],
         *,
         result: Any = None,
+        as_of: datetime | None = None,
     ) -> Effect:
         """Say what became of an unverified effect; outcome resolved, or already_resolved for an equal repeat.
 
-        `evidence`: {"channel": by which it was found out, "seen": what was seen there}. Leaves an audit row. An
+        `evidence`: {"channel": by which it was found out, "seen": what was seen there}. `as_of`: what was begun again
+        since is not resolved; taken from a BegunEffect or Effect. Leaves an audit row. An
         operator may resolve those of its tenant. Raises JsonNotStorable (22W02), ArgumentInvalid (22W03), WriteOnce
         (23W02), EffectNotFound (42W07), EffectInFlight (55W09).
         """
         return await io_async.run(
-            self._way, effect_calls.resolve_effect(self._who, effect, status, evidence, result=result)
+            self._way, effect_calls.resolve_effect(self._who, effect, status, evidence, result=result, as_of=as_of)
         )
 
     async def list_effects(

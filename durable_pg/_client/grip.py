@@ -88,6 +88,10 @@ class Grip:
         """Interrupt the run, if it is still held. Whoever called sees `error` and not what goes wrong here."""
         if self.hold.ended is not None or self.hold.refusal is not None:
             return
+        if self.performing.calling:
+            # A task that goes on is still calling a tool: who looked now would not see it. The lease runs out instead.
+            log.warning("a run was left while a tool is being called: it is taken up when its lease is over")
+            return
         try:
             interrupt = self.me.interrupt_run(self.begun, error=described(error))
             see_through(interrupt, after_cancel=self.asked.patience, in_all=self.asked.patience)

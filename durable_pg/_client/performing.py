@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -27,6 +28,8 @@ class Performing:
         self._run = run
         self._hold = hold
         self._patience = patience
+        # Calls of tools that are out at this moment.
+        self.calling = 0
         # Effects that this attempt has had an answer for.
         self._answered: set[UUID] = set()
 
@@ -34,11 +37,7 @@ class Performing:
         """Return the effect's result, recorded now or before. Raises as Run.effect() says."""
         begun = self._begin(wanted)
         if begun.outcome == "unverified":
-            try:
-                resolved = self._verify(begun, wanted)
-            except WriteOnce:
-                # Its own worker has come back with the truth meanwhile, or somebody else has looked.
-                resolved = None
+            resolved = self._verify(begun, wanted)
             if resolved is not None and resolved.status == "succeeded":
                 return resolved.result
             # What is recorded is the answer; what certainly did not happen is begun again.
@@ -70,16 +69,24 @@ class Performing:
     def _execute(self, begun: BegunEffect, wanted: Wanted) -> Any:
         # A process that slept since it asked must not wake up and call: others may have been told that nobody has.
         self._hold.check_clock()
+        self.calling += 1
         try:
             result = called(partial(wanted.call, begun.idempotency_key), wanted.timeout)
         except BaseException as error:
             if not wanted.certainly_failed(error):
                 self._leave_unverified(begun, error)
                 raise
-            self._finish(begun, "failed", error=recorded_error(error))
-            if isinstance(error, EffectFailed):
+            ended = self._finish(begun, "failed", error=recorded_error(error))
+            if ended.status != "failed":
+                # It was begun before, under the same key: that call may have acted.
+                raise unverified(ended, "this call failed, and an earlier one may have acted") from error
+            failed = error if isinstance(error, EffectFailed) else EffectFailed(described(error))
+            failed.effect_uid = begun.effect_uid
+            if failed is error:
                 raise
-            raise EffectFailed(described(error)) from error
+            raise failed from error
+        finally:
+            self.calling -= 1
         try:
             self._finish(begun, "succeeded", result=result)
         except JsonNotStorable as unfit:
@@ -99,10 +106,10 @@ class Performing:
             raise
         return result
 
-    def _finish(self, begun: BegunEffect, status: Any, *, result: Any = None, error: Any = None) -> None:
+    def _finish(self, begun: BegunEffect, status: Any, *, result: Any = None, error: Any = None) -> Effect:
         """Record what is known, even while being cancelled or after the lease was lost: it is true all the same."""
         finish = self._me.finish_effect(begun, status, result=result, error=error)
-        see_through(finish, after_cancel=self._patience)
+        return see_through(finish, after_cancel=self._patience)
 
     def _leave_unverified(self, begun: BegunEffect, error: BaseException) -> None:
         try:
@@ -111,7 +118,8 @@ class Performing:
             # Without an outcome it reads as unverified as soon as its lease is over.
             log.warning("an effect could not be recorded as unverified: %s", type(trouble).__name__)
 
-    def _verify(self, begun: BegunEffect, wanted: Wanted) -> Effect:
+    def _verify(self, begun: BegunEffect, wanted: Wanted) -> Effect | None:
+        """Ask by the other channel, and record the answer; None when somebody has recorded one meanwhile."""
         if wanted.verify is None:
             raise not_executed(begun)
         try:
@@ -123,5 +131,14 @@ class Performing:
         if not isinstance(found, (Succeeded, Failed)):
             raise TypeError(f"verify has to answer Succeeded, Failed or Unknown, not {type(found).__name__}")
         if isinstance(found, Failed):
-            return self._me.resolve_effect(begun, "failed", evidence(found))
-        return self._me.resolve_effect(begun, "succeeded", evidence(found), result=found.result)
+            with suppress(WriteOnce):  # to begin it again tells what is recorded
+                return self._me.resolve_effect(begun, "failed", evidence(found))
+            return None
+        try:
+            return self._me.resolve_effect(begun, "succeeded", evidence(found), result=found.result)
+        except WriteOnce:
+            # It was seen to have happened: whatever else is recorded, it must not be called again.
+            recorded = [row for row in self._me.list_effects(self._run) if row.effect_uid == begun.effect_uid]
+            if recorded and recorded[0].status == "succeeded":
+                return recorded[0]
+            raise

@@ -11,7 +11,7 @@ from durable_pg._client import codec
 from durable_pg._client.holding import described
 from durable_pg.effects import Failed, Succeeded
 from durable_pg.errors import EffectDiverged, EffectFailed, EffectInFlight, EffectTimedOut, EffectUnverified
-from durable_pg.types import BegunEffect, IntentScope
+from durable_pg.types import BegunEffect, Effect, IntentScope
 
 _RESOLVE = (
     "Find out what became of it, then resolve_effect(), or durable-pg effects resolve; verify= lets a program do that."
@@ -42,7 +42,8 @@ class Wanted:
     def certainly_failed(self, error: BaseException) -> bool:
         """Whether the tool's exception says that nothing happened. That we stopped waiting never does."""
         if isinstance(error, EffectFailed):
-            return True
+            # One that another effect has raised, inside this one's call, says nothing of this one.
+            return error.effect_uid is None
         return isinstance(error, self.failed_on) and not isinstance(error, EffectTimedOut)
 
 
@@ -75,7 +76,7 @@ def evidence(found: Succeeded | Failed) -> dict[str, Any]:
     return told
 
 
-def unverified(effect: BegunEffect, why: str) -> EffectUnverified:
+def unverified(effect: BegunEffect | Effect, why: str) -> EffectUnverified:
     said = effect.error.get("message") if isinstance(effect.error, dict) else None
     return EffectUnverified(
         f"nobody knows whether {effect.tool} happened: {why}",
@@ -107,5 +108,5 @@ def not_executed(effect: BegunEffect) -> Exception:
     return unverified(effect, "an attempt to execute it was interrupted")
 
 
-def _names(effect: BegunEffect) -> dict[str, str]:
+def _names(effect: BegunEffect | Effect) -> dict[str, str]:
     return {"effect_uid": str(effect.effect_uid), "tool": effect.tool}

@@ -364,8 +364,8 @@ comment on function durable.new_uid() is 'A uuid of version 7: uuidv7() on Postg
 revoke all on function durable.new_uid() from public;
 grant execute on function durable.new_uid() to durable_engine, durable_steward, durable_janitor;
 --! sql/identity/commit_durably.sql
--- What a worker acts on outside must survive the server's crash: a begin that is forgotten is done twice, an attempt that is
--- forgotten is given out twice. Overrides synchronous_commit = off for this transaction.
+-- What a worker acts on outside must survive the server's crash: a begin that is forgotten is done twice, an attempt
+-- that is forgotten is given out twice. Overrides synchronous_commit = off for this transaction.
 set local role durable_owner;
 
 create or replace function durable.commit_durably()
@@ -3666,7 +3666,8 @@ revoke all on function durable.check_isolation(text) from public;
 grant execute on function durable.check_isolation(text) to
 durable_app, durable_operator, durable_auditor, durable_engine, durable_steward;
 --! sql/runs/check_lease.sql
--- How long a lease may be: long enough to be renewed, short enough to be waited for.
+-- How long a lease may be: long enough to be renewed, short enough to be waited for. In seconds: a day is 25 hours
+-- somewhere.
 set local role durable_owner;
 
 create or replace function durable.check_lease(lease interval)
@@ -3674,8 +3675,10 @@ returns interval
 language plpgsql immutable
 set search_path = pg_catalog, pg_temp
 as $$
+declare
+    v_seconds constant float8 := extract(epoch from check_lease.lease)::float8;
 begin
-    if (check_lease.lease between interval '100 milliseconds' and interval '1 day') is not true then
+    if (v_seconds between 0.1 and 86400) is not true then
         raise exception using
             errcode = '22W03',
             message = format('lease is %s', coalesce(check_lease.lease::text, 'missing')),
@@ -3684,11 +3687,12 @@ begin
             schema = 'durable',
             column = 'lease';
     end if;
-    return check_lease.lease;
+    return make_interval(secs => v_seconds);
 end
 $$;
 
-comment on function durable.check_lease(interval) is 'The lease. Raises 22W03 for NULL or beyond 100 milliseconds to 1 day.';
+comment on function durable.check_lease(interval) is
+'The lease in seconds. Raises 22W03 for NULL or beyond 100 milliseconds to 1 day.';
 
 revoke all on function durable.check_lease(interval) from public;
 grant execute on function durable.check_lease(interval) to durable_engine;
@@ -4124,12 +4128,13 @@ declare
     v_session durable.sessions;
     v_run durable.runs;
     v_generation integer;
+    v_lease interval;
 begin
     if start_run.me is not null then
         perform durable.check_me(start_run.me);
     end if;
     perform durable.check_run_names(start_run.invocation_id, start_run.trigger, v_holder, start_run.max_attempts);
-    perform durable.check_lease(start_run.lease);
+    v_lease := durable.check_lease(start_run.lease);
     perform durable.commit_durably();
 
     v_session := durable.lock_session(start_run.session_uid);
@@ -4152,7 +4157,7 @@ begin
             start_run.invocation_id, v_generation, start_run.trigger, v_input,
             -- A worker of a rewound generation must not pass for one of this run.
             1 + coalesce(max(o.attempt), 0), 1 + coalesce(max(o.attempt), 0),
-            start_run.max_attempts, v_holder, clock_timestamp() + start_run.lease
+            start_run.max_attempts, v_holder, clock_timestamp() + v_lease
         from durable.runs as o
         where o.tenant_id = v_session.tenant_id
             and o.session_uid = v_session.session_uid
@@ -4175,7 +4180,7 @@ begin
             table = 'runs',
             column = 'input';
     end if;
-    return durable.take_run(v_run, v_holder, start_run.lease, start_run.max_attempts);
+    return durable.take_run(v_run, v_holder, v_lease, start_run.max_attempts);
 end
 $$;
 
@@ -4202,24 +4207,32 @@ as $$
 #variable_conflict use_column
 declare
     v_run durable.runs;
+    v_lease interval;
 begin
     if renew_lease.me is not null then
         perform durable.check_me(renew_lease.me);
     end if;
-    perform durable.check_lease(renew_lease.lease);
+    v_lease := durable.check_lease(renew_lease.lease);
     v_run := durable.lock_attempt(renew_lease.run_uid, renew_lease.attempt, session_too => false);
     update durable.runs as r
-    set lease_expires_at = clock_timestamp() + renew_lease.lease
+    set lease_expires_at = clock_timestamp() + v_lease
     where r.tenant_id = v_run.tenant_id and r.run_uid = v_run.run_uid
     returning r.* into strict v_run;
     update durable.effects as e
     set lease_expires_at = greatest(e.lease_expires_at, v_run.lease_expires_at)
     where e.tenant_id = v_run.tenant_id
-        and e.held_by = v_run.run_uid
-        and e.attempt = v_run.attempt
-        and e.status = 'begun'
-        -- An effect whose own lease is over has been read as unverified, and stays so.
-        and e.lease_expires_at > clock_timestamp();
+        and e.effect_uid in (
+            select h.effect_uid
+            from durable.effects as h
+            where h.tenant_id = v_run.tenant_id
+                and h.held_by = v_run.run_uid
+                and h.attempt = v_run.attempt
+                and h.status = 'begun'
+                -- An effect whose own lease is over has been read as unverified, and stays so.
+                and h.lease_expires_at > clock_timestamp()
+            -- Somebody is just saying how it ended.
+            for no key update skip locked
+        );
     return durable.run_as_outcome(v_run, 'renewed');
 end
 $$;
@@ -4494,8 +4507,8 @@ revoke all on function durable.list_runs(text, uuid) from public;
 grant execute on function durable.list_runs(text, uuid) to durable_app, durable_operator;
 --! sql/runs/list_resumable.sql
 -- The runs of all tenants that nobody executes: interrupted, or their lease is over. For the maintainer's dispatcher,
--- which sees no content: a worker then acts as that user and takes the run by start_run. Those that wait for somebody to
--- look into an effect come last, so that no number of them hides the others; else longest waiting first.
+-- which sees no content: a worker then acts as that user and takes the run by start_run. Those that wait for somebody
+-- to look into an effect come last, so that no number of them hides the others; else longest waiting first.
 set local role durable_janitor;
 
 create or replace function durable.list_resumable(max_runs integer default 100)
@@ -4632,11 +4645,12 @@ create type durable.begun_effect as (
     error json,
     attempt durable.counter,
     failures durable.counter,
-    lease_expires_at timestamptz
+    lease_expires_at timestamptz,
+    begun_at timestamptz
 );
 
 comment on type durable.begun_effect is
-'outcome: execute (call the tool now, with this idempotency_key), recorded (it has happened: result), in_flight (somebody is at it until lease_expires_at), unverified (nobody knows: resolve_effect), diverged (an earlier attempt did something that this one has not asked for: step, ordinal, tool, args, status and result of that). run_uid: whose attempt has it in hand. The other columns are those of the effect.';
+'outcome: execute (call the tool now, with this idempotency_key), recorded (it has happened: result), in_flight (somebody is at it until lease_expires_at), unverified (nobody knows: resolve_effect), diverged (an earlier attempt did something that this one has not asked for: step, ordinal, tool, args, status and result of that). run_uid: whose attempt has it in hand. begun_at: when it was begun last; resolve_effect takes it as as_of. The other columns are those of the effect.';
 
 grant usage on type durable.begun_effect to durable_engine;
 --! sql/effects/effect_row.sql
@@ -4660,6 +4674,7 @@ create type durable.effect_row as (
     idempotency_key text,
     lease_expires_at timestamptz,
     first_begun_at timestamptz,
+    begun_at timestamptz,
     finished_at timestamptz,
     result json,
     error json,
@@ -4696,6 +4711,7 @@ begin atomic
         (effect).idempotency_key,
         (effect).lease_expires_at,
         (effect).first_begun_at,
+        (effect).begun_at,
         (effect).finished_at,
         durable.unescape_json((effect).result),
         durable.unescape_json((effect).error),
@@ -4732,7 +4748,8 @@ begin atomic
         durable.unescape_json((effect).error),
         case when effect_as_begun.outcome = 'execute' then (effect).attempt end,
         (effect).failures,
-        (effect).lease_expires_at;
+        (effect).lease_expires_at,
+        (effect).begun_at;
 end;
 
 comment on function durable.effect_as_begun(durable.effects, text, boolean) is 'An effect as begin_effect returns it.';
@@ -5206,8 +5223,8 @@ revoke all on function durable.latest_try(durable.effects) from public;
 --! sql/effects/left_behind.sql
 -- The rule resume-not-rewritten: what an earlier attempt of this run did, at whatever step, and this attempt has not
 -- asked for yet. A model that is asked again rewrites its arguments, wording and order; what it wants
--- now must not be taken for something new. What lies before the last checkpoint is done with, unless the caller goes
--- back there. Effects under an intent need no such care: their key survives rewriting.
+-- now must not be taken for something new. What an attempt had asked for before it saved a checkpoint is done with, unless
+-- the caller goes back there. Effects under an intent need no such care: their key survives rewriting.
 set local role durable_engine;
 
 create or replace function durable.left_behind(run durable.runs, step integer)
@@ -5235,7 +5252,21 @@ begin
         and e.run_uid = (run).run_uid
         and e.scope = 'run'
         and e.status <> 'failed'
-        and (e.step > v_saved or left_behind.step <= v_saved)
+        and (
+            left_behind.step <= v_saved
+            -- Done with is what the attempt that saved a checkpoint had asked for itself.
+            or not exists (
+                select
+                from durable.checkpoints as k
+                inner join durable.effect_calls as d
+                    on k.tenant_id = d.tenant_id and k.run_uid = d.run_uid and k.attempt = d.attempt
+                where k.tenant_id = e.tenant_id
+                    and k.run_uid = e.run_uid
+                    and k.step >= e.step
+                    and d.effect_uid = e.effect_uid
+                    and d.called_at <= k.created_at
+            )
+        )
         and not exists (
             select
             from durable.effect_calls as c
@@ -5373,7 +5404,7 @@ begin
     perform durable.commit_durably();
     v_wanted.scope := coalesce(begin_effect.scope, case when begin_effect.intent is null then 'run' else 'user' end);
     perform durable.check_effect(
-        begin_effect.tool, begin_effect.intent, v_wanted.scope, begin_effect.provider_dedupes_for
+        begin_effect.tool, normalize(begin_effect.intent, nfc), v_wanted.scope, begin_effect.provider_dedupes_for
     );
     v_wanted.tool := begin_effect.tool;
     v_wanted.intent := normalize(begin_effect.intent, nfc);
@@ -5403,6 +5434,7 @@ begin
 
     for v_round in 1..10 loop
         v_outcome := null;
+        v_wanted.begun_at := clock_timestamp();
         v_found := durable.latest_try(v_wanted);
         if v_found.effect_uid is null and v_wanted.scope = 'run' then
             v_found := durable.left_behind(v_run, v_wanted.step);
@@ -5438,6 +5470,10 @@ begin
             when 'begun' then 'in_flight'
             else 'unverified'
         end;
+    end if;
+    -- Whoever waited for another run's lock may have waited for longer than its lease.
+    if v_outcome = 'execute' and not durable.holds_run(v_run, v_run.attempt) then
+        perform durable.refuse_attempt(v_run, v_run.attempt);
     end if;
     insert into durable.effect_calls (tenant_id, run_uid, attempt, effect_uid, user_id)
     values (v_run.tenant_id, v_run.run_uid, v_run.attempt, v_found.effect_uid, v_run.user_id)
@@ -5481,6 +5517,7 @@ declare
     v_result constant jsonb := nullif(durable.escape_json(finish_effect.result, 'result'), 'null');
     v_error constant jsonb := nullif(durable.escape_json(finish_effect.error, 'error'), 'null');
     v_effect durable.effects;
+    v_status text;
 begin
     if finish_effect.me is not null then
         perform durable.check_me(finish_effect.me);
@@ -5525,12 +5562,18 @@ begin
         -- Unverified for another reason than before: nobody knows either way.
         return durable.effect_as_row(v_effect, 'already_finished');
     end if;
+    -- That the last call did nothing says nothing of the one before it: begun again, it failed for certain only if
+    -- somebody looks.
+    v_status := case
+        when finish_effect.status = 'failed' and v_effect.begun_at > v_effect.first_begun_at then 'unverified'
+        else finish_effect.status
+    end;
     update durable.effects as e
     set
-        status = finish_effect.status,
+        status = v_status,
         result = v_result,
         error = v_error,
-        finished_at = case when finish_effect.status <> 'unverified' then clock_timestamp() end
+        finished_at = case when v_status <> 'unverified' then clock_timestamp() end
     where e.tenant_id = v_effect.tenant_id and e.effect_uid = v_effect.effect_uid
     returning e.* into strict v_effect;
     return durable.effect_as_row(v_effect, 'finished');
@@ -5538,7 +5581,7 @@ end
 $$;
 
 comment on function durable.finish_effect(text, uuid, integer, text, json, json, uuid) is
-'Records succeeded (with result), failed (it certainly did not happen) or unverified; outcome finished, or already_finished for an equal repeat. Raises 22W02, 22W03, 23W02 (another outcome is recorded), 42W01, 42W02, 42W07, 55W04 (another attempt has begun it since).';
+'Records succeeded (with result), failed (it certainly did not happen) or unverified; failed becomes unverified where the effect was begun more than once, since it speaks of the last call only. outcome finished, or already_finished for an equal repeat. Raises 22W02, 22W03, 23W02 (another outcome is recorded), 42W01, 42W02, 42W07, 55W04 (another attempt has begun it since).';
 
 revoke all on function durable.finish_effect(text, uuid, integer, text, json, json, uuid) from public;
 grant execute on function durable.finish_effect(text, uuid, integer, text, json, json, uuid) to durable_app;
@@ -5548,7 +5591,7 @@ grant execute on function durable.finish_effect(text, uuid, integer, text, json,
 set local role durable_owner;
 
 create or replace function durable.resolve_open_effect(
-    effect_uid uuid, user_id text, status text, evidence json, result json
+    effect_uid uuid, user_id text, status text, evidence json, result json, as_of timestamptz
 )
 returns durable.effect_row
 language plpgsql volatile
@@ -5593,6 +5636,14 @@ begin
             hint = 'Its worker may still say what happened. Wait until the lease is over, then look at the provider again.',
             schema = 'durable',
             table = 'effects';
+    elsif v_effect.begun_at > resolve_open_effect.as_of then
+        raise exception using
+            errcode = '55W09',
+            message = format('effect %s was begun again since somebody looked', v_effect.effect_uid),
+            detail = format('begun at %s, looked at as of %s', v_effect.begun_at, resolve_open_effect.as_of),
+            hint = 'Look at the provider again.',
+            schema = 'durable',
+            table = 'effects';
     end if;
 
     update durable.effects as e
@@ -5614,16 +5665,18 @@ begin
 end
 $$;
 
-comment on function durable.resolve_open_effect(uuid, text, text, json, json) is
+comment on function durable.resolve_open_effect(uuid, text, text, json, json, timestamptz) is
 'The effect, resolved; of this user only unless user_id is NULL. Raises 22W02, 22W03, 23W02, 42W07, 55W09.';
 
-revoke all on function durable.resolve_open_effect(uuid, text, text, json, json) from public;
-grant execute on function durable.resolve_open_effect(uuid, text, text, json, json) to durable_engine, durable_steward;
+revoke all on function durable.resolve_open_effect(uuid, text, text, json, json, timestamptz) from public;
+grant execute on function durable.resolve_open_effect(uuid, text, text, json, json, timestamptz) to durable_engine, durable_steward;
 --! sql/effects/resolve_own_effect.sql
 -- resolve_effect for the app: effects of its tenant and user, not those that others have done for the tenant.
 set local role durable_engine;
 
-create or replace function durable.resolve_own_effect(effect_uid uuid, status text, evidence json, result json)
+create or replace function durable.resolve_own_effect(
+    effect_uid uuid, status text, evidence json, result json, as_of timestamptz
+)
 returns durable.effect_row
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -5631,20 +5684,22 @@ as $$
 begin
     return durable.resolve_open_effect(
         resolve_own_effect.effect_uid, durable.current_user_id(), resolve_own_effect.status,
-        resolve_own_effect.evidence, resolve_own_effect.result
+        resolve_own_effect.evidence, resolve_own_effect.result, resolve_own_effect.as_of
     );
 end
 $$;
 
-comment on function durable.resolve_own_effect(uuid, text, json, json) is 'What resolve_effect does for an app; see there.';
+comment on function durable.resolve_own_effect(uuid, text, json, json, timestamptz) is 'What resolve_effect does for an app; see there.';
 
-revoke all on function durable.resolve_own_effect(uuid, text, json, json) from public;
-grant execute on function durable.resolve_own_effect(uuid, text, json, json) to durable_app;
+revoke all on function durable.resolve_own_effect(uuid, text, json, json, timestamptz) from public;
+grant execute on function durable.resolve_own_effect(uuid, text, json, json, timestamptz) to durable_app;
 --! sql/effects/resolve_tenant_effect.sql
 -- resolve_effect for operators: effects of their tenant.
 set local role durable_steward;
 
-create or replace function durable.resolve_tenant_effect(effect_uid uuid, status text, evidence json, result json)
+create or replace function durable.resolve_tenant_effect(
+    effect_uid uuid, status text, evidence json, result json, as_of timestamptz
+)
 returns durable.effect_row
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -5652,15 +5707,15 @@ as $$
 begin
     return durable.resolve_open_effect(
         resolve_tenant_effect.effect_uid, null, resolve_tenant_effect.status,
-        resolve_tenant_effect.evidence, resolve_tenant_effect.result
+        resolve_tenant_effect.evidence, resolve_tenant_effect.result, resolve_tenant_effect.as_of
     );
 end
 $$;
 
-comment on function durable.resolve_tenant_effect(uuid, text, json, json) is 'What resolve_effect does for an operator; see there.';
+comment on function durable.resolve_tenant_effect(uuid, text, json, json, timestamptz) is 'What resolve_effect does for an operator; see there.';
 
-revoke all on function durable.resolve_tenant_effect(uuid, text, json, json) from public;
-grant execute on function durable.resolve_tenant_effect(uuid, text, json, json) to durable_operator;
+revoke all on function durable.resolve_tenant_effect(uuid, text, json, json, timestamptz) from public;
+grant execute on function durable.resolve_tenant_effect(uuid, text, json, json, timestamptz) to durable_operator;
 --! sql/effects/resolve_effect.sql
 -- Says what became of an unverified effect, with evidence: the only way out of unverified beside its own worker's late
 -- word. For the app (its user's own effects) and for operators (their tenant's); each half checks for itself, and
@@ -5672,7 +5727,8 @@ create or replace function durable.resolve_effect(
     effect_uid uuid default null,
     status text default null,
     evidence json default null,
-    result json default null
+    result json default null,
+    as_of timestamptz default null
 )
 returns durable.effect_row
 language plpgsql volatile
@@ -5684,20 +5740,22 @@ begin
     end if;
     if pg_has_role(current_user, 'durable_operator', 'USAGE') then
         return durable.resolve_tenant_effect(
-            resolve_effect.effect_uid, resolve_effect.status, resolve_effect.evidence, resolve_effect.result
+            resolve_effect.effect_uid, resolve_effect.status, resolve_effect.evidence, resolve_effect.result,
+            resolve_effect.as_of
         );
     end if;
     return durable.resolve_own_effect(
-        resolve_effect.effect_uid, resolve_effect.status, resolve_effect.evidence, resolve_effect.result
+        resolve_effect.effect_uid, resolve_effect.status, resolve_effect.evidence, resolve_effect.result,
+        resolve_effect.as_of
     );
 end
 $$;
 
-comment on function durable.resolve_effect(text, uuid, text, json, json) is
-'Resolves an unverified effect as succeeded (with result) or failed (it may then be begun again); evidence is {"channel": through what was looked, "seen": what was seen, ...}. outcome resolved, or already_resolved for an equal repeat; leaves an audit row. Raises 22W02, 22W03, 23W02 (it has an outcome), 42W01, 42W02, 42W07, 55W09 (its worker still has it).';
+comment on function durable.resolve_effect(text, uuid, text, json, json, timestamptz) is
+'Resolves an unverified effect as succeeded (with result) or failed (it may then be begun again); evidence is {"channel": through what was looked, "seen": what was seen, ...}. as_of: the begun_at that was known when somebody looked; what was begun since is not resolved. outcome resolved, or already_resolved for an equal repeat; leaves an audit row. Raises 22W02, 22W03, 23W02 (it has an outcome), 42W01, 42W02, 42W07, 55W09 (its worker still has it, or it was begun again since as_of).';
 
-revoke all on function durable.resolve_effect(text, uuid, text, json, json) from public;
-grant execute on function durable.resolve_effect(text, uuid, text, json, json) to durable_app, durable_operator;
+revoke all on function durable.resolve_effect(text, uuid, text, json, json, timestamptz) from public;
+grant execute on function durable.resolve_effect(text, uuid, text, json, json, timestamptz) to durable_app, durable_operator;
 --! sql/effects/list_effects.sql
 -- The effects that the caller may see, newest first: an app its user's own and those of its tenant as a whole, an
 -- operator its tenant's. Of one run: all that it asked for, also those another run has done.
@@ -6487,7 +6545,8 @@ begin
         select l.name
         from logged as l
         left join asked as a on a.attempt = l.attempt and a.name = l.name
-        where l.calls > coalesce(a.safe, 0)
+        -- A call without a name is of no tool that the ledger could know.
+        where l.calls > coalesce(a.safe, 0) or l.name = '(unnamed)'
         union
         select a.name from asked as a where a.unsafe > 0
         union

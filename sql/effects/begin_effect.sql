@@ -35,7 +35,7 @@ begin
     perform durable.commit_durably();
     v_wanted.scope := coalesce(begin_effect.scope, case when begin_effect.intent is null then 'run' else 'user' end);
     perform durable.check_effect(
-        begin_effect.tool, begin_effect.intent, v_wanted.scope, begin_effect.provider_dedupes_for
+        begin_effect.tool, normalize(begin_effect.intent, nfc), v_wanted.scope, begin_effect.provider_dedupes_for
     );
     v_wanted.tool := begin_effect.tool;
     v_wanted.intent := normalize(begin_effect.intent, nfc);
@@ -65,6 +65,7 @@ begin
 
     for v_round in 1..10 loop
         v_outcome := null;
+        v_wanted.begun_at := clock_timestamp();
         v_found := durable.latest_try(v_wanted);
         if v_found.effect_uid is null and v_wanted.scope = 'run' then
             v_found := durable.left_behind(v_run, v_wanted.step);
@@ -100,6 +101,10 @@ begin
             when 'begun' then 'in_flight'
             else 'unverified'
         end;
+    end if;
+    -- Whoever waited for another run's lock may have waited for longer than its lease.
+    if v_outcome = 'execute' and not durable.holds_run(v_run, v_run.attempt) then
+        perform durable.refuse_attempt(v_run, v_run.attempt);
     end if;
     insert into durable.effect_calls (tenant_id, run_uid, attempt, effect_uid, user_id)
     values (v_run.tenant_id, v_run.run_uid, v_run.attempt, v_found.effect_uid, v_run.user_id)

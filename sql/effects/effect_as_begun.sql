@@ -21,7 +21,8 @@ begin atomic
         durable.unescape_json((effect).error),
         case when effect_as_begun.outcome = 'execute' then (effect).attempt end,
         (effect).failures,
-        (effect).lease_expires_at;
+        (effect).lease_expires_at,
+        (effect).begun_at;
 end;
 
 comment on function durable.effect_as_begun(durable.effects, text, boolean) is 'An effect as begin_effect returns it.';

@@ -22,6 +22,7 @@ begin atomic
         (effect).idempotency_key,
         (effect).lease_expires_at,
         (effect).first_begun_at,
+        (effect).begun_at,
         (effect).finished_at,
         durable.unescape_json((effect).result),
         durable.unescape_json((effect).error),

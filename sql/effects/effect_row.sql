@@ -18,6 +18,7 @@ create type durable.effect_row as (
     idempotency_key text,
     lease_expires_at timestamptz,
     first_begun_at timestamptz,
+    begun_at timestamptz,
     finished_at timestamptz,
     result json,
     error json,

@@ -22,6 +22,7 @@ declare
     v_result constant jsonb := nullif(durable.escape_json(finish_effect.result, 'result'), 'null');
     v_error constant jsonb := nullif(durable.escape_json(finish_effect.error, 'error'), 'null');
     v_effect durable.effects;
+    v_status text;
 begin
     if finish_effect.me is not null then
         perform durable.check_me(finish_effect.me);
@@ -66,12 +67,18 @@ begin
         -- Unverified for another reason than before: nobody knows either way.
         return durable.effect_as_row(v_effect, 'already_finished');
     end if;
+    -- That the last call did nothing says nothing of the one before it: begun again, it failed for certain only if
+    -- somebody looks.
+    v_status := case
+        when finish_effect.status = 'failed' and v_effect.begun_at > v_effect.first_begun_at then 'unverified'
+        else finish_effect.status
+    end;
     update durable.effects as e
     set
-        status = finish_effect.status,
+        status = v_status,
         result = v_result,
         error = v_error,
-        finished_at = case when finish_effect.status <> 'unverified' then clock_timestamp() end
+        finished_at = case when v_status <> 'unverified' then clock_timestamp() end
     where e.tenant_id = v_effect.tenant_id and e.effect_uid = v_effect.effect_uid
     returning e.* into strict v_effect;
     return durable.effect_as_row(v_effect, 'finished');
@@ -79,7 +86,7 @@ end
 $$;
 
 comment on function durable.finish_effect(text, uuid, integer, text, json, json, uuid) is
-'Records succeeded (with result), failed (it certainly did not happen) or unverified; outcome finished, or already_finished for an equal repeat. Raises 22W02, 22W03, 23W02 (another outcome is recorded), 42W01, 42W02, 42W07, 55W04 (another attempt has begun it since).';
+'Records succeeded (with result), failed (it certainly did not happen) or unverified; failed becomes unverified where the effect was begun more than once, since it speaks of the last call only. outcome finished, or already_finished for an equal repeat. Raises 22W02, 22W03, 23W02 (another outcome is recorded), 42W01, 42W02, 42W07, 55W04 (another attempt has begun it since).';
 
 revoke all on function durable.finish_effect(text, uuid, integer, text, json, json, uuid) from public;
 grant execute on function durable.finish_effect(text, uuid, integer, text, json, json, uuid) to durable_app;

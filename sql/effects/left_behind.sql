@@ -1,7 +1,7 @@
 -- The rule resume-not-rewritten: what an earlier attempt of this run did, at whatever step, and this attempt has not
 -- asked for yet. A model that is asked again rewrites its arguments, wording and order; what it wants
--- now must not be taken for something new. What lies before the last checkpoint is done with, unless the caller goes
--- back there. Effects under an intent need no such care: their key survives rewriting.
+-- now must not be taken for something new. What an attempt had asked for before it saved a checkpoint is done with, unless
+-- the caller goes back there. Effects under an intent need no such care: their key survives rewriting.
 set local role durable_engine;
 
 create or replace function durable.left_behind(run durable.runs, step integer)
@@ -29,7 +29,21 @@ begin
         and e.run_uid = (run).run_uid
         and e.scope = 'run'
         and e.status <> 'failed'
-        and (e.step > v_saved or left_behind.step <= v_saved)
+        and (
+            left_behind.step <= v_saved
+            -- Done with is what the attempt that saved a checkpoint had asked for itself.
+            or not exists (
+                select
+                from durable.checkpoints as k
+                inner join durable.effect_calls as d
+                    on k.tenant_id = d.tenant_id and k.run_uid = d.run_uid and k.attempt = d.attempt
+                where k.tenant_id = e.tenant_id
+                    and k.run_uid = e.run_uid
+                    and k.step >= e.step
+                    and d.effect_uid = e.effect_uid
+                    and d.called_at <= k.created_at
+            )
+        )
         and not exists (
             select
             from durable.effect_calls as c

@@ -3,7 +3,7 @@
 set local role durable_owner;
 
 create or replace function durable.resolve_open_effect(
-    effect_uid uuid, user_id text, status text, evidence json, result json
+    effect_uid uuid, user_id text, status text, evidence json, result json, as_of timestamptz
 )
 returns durable.effect_row
 language plpgsql volatile
@@ -48,6 +48,14 @@ begin
             hint = 'Its worker may still say what happened. Wait until the lease is over, then look at the provider again.',
             schema = 'durable',
             table = 'effects';
+    elsif v_effect.begun_at > resolve_open_effect.as_of then
+        raise exception using
+            errcode = '55W09',
+            message = format('effect %s was begun again since somebody looked', v_effect.effect_uid),
+            detail = format('begun at %s, looked at as of %s', v_effect.begun_at, resolve_open_effect.as_of),
+            hint = 'Look at the provider again.',
+            schema = 'durable',
+            table = 'effects';
     end if;
 
     update durable.effects as e
@@ -69,8 +77,8 @@ begin
 end
 $$;
 
-comment on function durable.resolve_open_effect(uuid, text, text, json, json) is
+comment on function durable.resolve_open_effect(uuid, text, text, json, json, timestamptz) is
 'The effect, resolved; of this user only unless user_id is NULL. Raises 22W02, 22W03, 23W02, 42W07, 55W09.';
 
-revoke all on function durable.resolve_open_effect(uuid, text, text, json, json) from public;
-grant execute on function durable.resolve_open_effect(uuid, text, text, json, json) to durable_engine, durable_steward;
+revoke all on function durable.resolve_open_effect(uuid, text, text, json, json, timestamptz) from public;
+grant execute on function durable.resolve_open_effect(uuid, text, text, json, json, timestamptz) to durable_engine, durable_steward;

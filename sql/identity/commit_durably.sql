@@ -1,5 +1,5 @@
--- What a worker acts on outside must survive the server's crash: a begin that is forgotten is done twice, an attempt that is
--- forgotten is given out twice. Overrides synchronous_commit = off for this transaction.
+-- What a worker acts on outside must survive the server's crash: a begin that is forgotten is done twice, an attempt
+-- that is forgotten is given out twice. Overrides synchronous_commit = off for this transaction.
 set local role durable_owner;
 
 create or replace function durable.commit_durably()

@@ -47,7 +47,8 @@ begin
         select l.name
         from logged as l
         left join asked as a on a.attempt = l.attempt and a.name = l.name
-        where l.calls > coalesce(a.safe, 0)
+        -- A call without a name is of no tool that the ledger could know.
+        where l.calls > coalesce(a.safe, 0) or l.name = '(unnamed)'
         union
         select a.name from asked as a where a.unsafe > 0
         union

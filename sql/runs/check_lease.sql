@@ -1,4 +1,5 @@
--- How long a lease may be: long enough to be renewed, short enough to be waited for.
+-- How long a lease may be: long enough to be renewed, short enough to be waited for. In seconds: a day is 25 hours
+-- somewhere.
 set local role durable_owner;
 
 create or replace function durable.check_lease(lease interval)
@@ -6,8 +7,10 @@ returns interval
 language plpgsql immutable
 set search_path = pg_catalog, pg_temp
 as $$
+declare
+    v_seconds constant float8 := extract(epoch from check_lease.lease)::float8;
 begin
-    if (check_lease.lease between interval '100 milliseconds' and interval '1 day') is not true then
+    if (v_seconds between 0.1 and 86400) is not true then
         raise exception using
             errcode = '22W03',
             message = format('lease is %s', coalesce(check_lease.lease::text, 'missing')),
@@ -16,11 +19,12 @@ begin
             schema = 'durable',
             column = 'lease';
     end if;
-    return check_lease.lease;
+    return make_interval(secs => v_seconds);
 end
 $$;
 
-comment on function durable.check_lease(interval) is 'The lease. Raises 22W03 for NULL or beyond 100 milliseconds to 1 day.';
+comment on function durable.check_lease(interval) is
+'The lease in seconds. Raises 22W03 for NULL or beyond 100 milliseconds to 1 day.';
 
 revoke all on function durable.check_lease(interval) from public;
 grant execute on function durable.check_lease(interval) to durable_engine;

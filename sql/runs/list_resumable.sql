@@ -1,6 +1,6 @@
 -- The runs of all tenants that nobody executes: interrupted, or their lease is over. For the maintainer's dispatcher,
--- which sees no content: a worker then acts as that user and takes the run by start_run. Those that wait for somebody to
--- look into an effect come last, so that no number of them hides the others; else longest waiting first.
+-- which sees no content: a worker then acts as that user and takes the run by start_run. Those that wait for somebody
+-- to look into an effect come last, so that no number of them hides the others; else longest waiting first.
 set local role durable_janitor;
 
 create or replace function durable.list_resumable(max_runs integer default 100)

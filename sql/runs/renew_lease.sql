@@ -15,24 +15,32 @@ as $$
 #variable_conflict use_column
 declare
     v_run durable.runs;
+    v_lease interval;
 begin
     if renew_lease.me is not null then
         perform durable.check_me(renew_lease.me);
     end if;
-    perform durable.check_lease(renew_lease.lease);
+    v_lease := durable.check_lease(renew_lease.lease);
     v_run := durable.lock_attempt(renew_lease.run_uid, renew_lease.attempt, session_too => false);
     update durable.runs as r
-    set lease_expires_at = clock_timestamp() + renew_lease.lease
+    set lease_expires_at = clock_timestamp() + v_lease
     where r.tenant_id = v_run.tenant_id and r.run_uid = v_run.run_uid
     returning r.* into strict v_run;
     update durable.effects as e
     set lease_expires_at = greatest(e.lease_expires_at, v_run.lease_expires_at)
     where e.tenant_id = v_run.tenant_id
-        and e.held_by = v_run.run_uid
-        and e.attempt = v_run.attempt
-        and e.status = 'begun'
-        -- An effect whose own lease is over has been read as unverified, and stays so.
-        and e.lease_expires_at > clock_timestamp();
+        and e.effect_uid in (
+            select h.effect_uid
+            from durable.effects as h
+            where h.tenant_id = v_run.tenant_id
+                and h.held_by = v_run.run_uid
+                and h.attempt = v_run.attempt
+                and h.status = 'begun'
+                -- An effect whose own lease is over has been read as unverified, and stays so.
+                and h.lease_expires_at > clock_timestamp()
+            -- Somebody is just saying how it ended.
+            for no key update skip locked
+        );
     return durable.run_as_outcome(v_run, 'renewed');
 end
 $$;

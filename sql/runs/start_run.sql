@@ -24,12 +24,13 @@ declare
     v_session durable.sessions;
     v_run durable.runs;
     v_generation integer;
+    v_lease interval;
 begin
     if start_run.me is not null then
         perform durable.check_me(start_run.me);
     end if;
     perform durable.check_run_names(start_run.invocation_id, start_run.trigger, v_holder, start_run.max_attempts);
-    perform durable.check_lease(start_run.lease);
+    v_lease := durable.check_lease(start_run.lease);
     perform durable.commit_durably();
 
     v_session := durable.lock_session(start_run.session_uid);
@@ -52,7 +53,7 @@ begin
             start_run.invocation_id, v_generation, start_run.trigger, v_input,
             -- A worker of a rewound generation must not pass for one of this run.
             1 + coalesce(max(o.attempt), 0), 1 + coalesce(max(o.attempt), 0),
-            start_run.max_attempts, v_holder, clock_timestamp() + start_run.lease
+            start_run.max_attempts, v_holder, clock_timestamp() + v_lease
         from durable.runs as o
         where o.tenant_id = v_session.tenant_id
             and o.session_uid = v_session.session_uid
@@ -75,7 +76,7 @@ begin
             table = 'runs',
             column = 'input';
     end if;
-    return durable.take_run(v_run, v_holder, start_run.lease, start_run.max_attempts);
+    return durable.take_run(v_run, v_holder, v_lease, start_run.max_attempts);
 end
 $$;
 

@@ -3,6 +3,7 @@
 import copy
 import pickle
 import re
+from datetime import datetime, timezone
 from pathlib import Path
 from uuid import UUID
 
@@ -19,8 +20,9 @@ REGISTRY = [
 ]
 UID = UUID(int=7)
 RUN = RunOutcome(UID, 1, "succeeded", "settled", ["refund"], {"text": "done"}, None, None)
+NOW = datetime(2026, 1, 1, tzinfo=timezone.utc)
 EFFECT = BegunEffect(
-    UID, UID, "dpg_1", "in_flight", "begun", 1, 0, "refund", {"order": 7}, True, None, None, None, 0, None
+    UID, UID, "dpg_1", "in_flight", "begun", 1, 0, "refund", {"order": 7}, True, None, None, None, 0, None, NOW
 )
 BASES = {"22": errors.BadInput, "23": errors.Conflict, "42": errors.AccessRefused, "55": errors.WrongState}
 

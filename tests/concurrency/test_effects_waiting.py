@@ -155,3 +155,27 @@ def test_a_finish_goes_on_while_the_run_is_cancelled(
     with db.as_app() as app:
         assert [row["result"] for row in effects(app)] == [{"id": 7}]
     assert stored(db, "runs")[0]["status"] == ("cancelled" if end == "commit" else "running")
+
+
+def test_a_begin_that_waited_for_longer_than_its_lease_executes_nothing(
+    db: Rented, run: UUID, pair: list[Connection], threads: ThreadPoolExecutor
+) -> None:
+    """Others may have taken its run meanwhile."""
+    holder, beginner = pair
+    for app in pair:
+        db.act_as(app)
+    other = call(
+        beginner, "start_run", session_uid=open_session(beginner, "s-2"), invocation_id="i", lease="300 milliseconds"
+    )
+    beginner.commit()
+    db.act_as(beginner)
+    begin(holder, run, intent="refund:7")
+    waiting = threads.submit(begin, beginner, other["run_uid"], intent="refund:7")
+    wait_until_blocked(db, beginner, by=holder)
+    wait_until_over(db, other["lease_expires_at"])
+    holder.rollback()
+    with pytest.raises(psycopg.Error) as refused:
+        waiting.result(timeout=20)
+    assert refused.value.sqlstate == "55W04"
+    beginner.rollback()
+    assert stored(db, "effects") == []

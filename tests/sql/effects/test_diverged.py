@@ -166,3 +166,24 @@ def test_a_run_that_was_reaped_diverges_as_one_that_was_given_back(db: Rented, s
     with db.as_app() as app:
         attempt = ask_for(app, session)["attempt"]
         assert begin(app, started["run_uid"], attempt, args={"order": 8})["outcome"] == "diverged"
+
+
+def test_a_checkpoint_of_the_next_attempt_does_not_cover_what_it_has_not_asked_for(
+    db: Rented, session: UUID, run: UUID
+) -> None:
+    """A model that looks something up first would otherwise have paid twice."""
+    with db.as_app() as app:
+        effect = begin(app, run, step=1)["effect_uid"]
+        attempt = take_over(app, session, run)
+        save(app, run, 1, attempt=attempt)
+        told = begin(app, run, attempt, step=2)
+    assert (told["effect_uid"], told["outcome"], told["status"]) == (effect, "diverged", "unverified")
+
+
+def test_what_an_attempt_had_asked_for_before_its_checkpoint_is_done_with(db: Rented, session: UUID, run: UUID) -> None:
+    with db.as_app() as app:
+        refund(app, run, step=1)
+        attempt = take_over(app, session, run)
+        assert begin(app, run, attempt, step=1)["outcome"] == "recorded"
+        save(app, run, 1, attempt=attempt)
+        assert begin(app, run, take_over(app, session, run, attempt), step=2, tool="mail")["outcome"] == "execute"

@@ -135,3 +135,30 @@ def test_the_back_role_can_not_begin_it_again_after_that_time_either(db: Rented,
     statement = "update durable.effects set begun_at = first_begun_at + interval '1 second', attempt = 2"
     with nothing_written(db), refused("23514", "effects_begun_again_while_provider_dedupes"), db.as_engine() as engine:
         engine.execute(statement.encode())
+
+
+def test_a_failure_of_the_second_call_says_nothing_of_the_first(db: Rented, run: UUID, other_run: UUID) -> None:
+    """The first may have acted; what is refused now is only the second."""
+    with db.as_app() as app:
+        effect = begin(app, run, intent="i", **DEDUPES)["effect_uid"]
+        finish(app, effect, "unverified")
+        begin(app, other_run, intent="i", **DEDUPES)
+        told = finish(app, effect, "failed", run_uid=other_run, error='{"card": "refused"}')
+        assert (told["outcome"], told["status"], told["error"]) == ("finished", "unverified", {"card": "refused"})
+        again = begin(app, run, intent="i", **DEDUPES)
+    assert (again["outcome"], again["effect_uid"], again["failures"]) == ("execute", effect, 0)
+
+
+def test_a_look_from_before_the_last_begin_resolves_nothing(db: Rented, run: UUID, other_run: UUID) -> None:
+    with db.as_app() as app:
+        effect = begin(app, run, intent="i", **DEDUPES)["effect_uid"]
+        finish(app, effect, "unverified")
+        looked = begin(app, run, intent="i")
+        assert looked["outcome"] == "unverified"
+        begin(app, other_run, intent="i", **DEDUPES)
+        finish(app, effect, "unverified", run_uid=other_run)
+    with nothing_written(db), refused("55W09", match="begun again since"), db.as_app() as app:
+        resolve(app, effect, "failed", as_of=looked["begun_at"])
+    with db.as_app() as app:
+        now = begin(app, run, intent="i")["begun_at"]
+        assert resolve(app, effect, "failed", as_of=now)["outcome"] == "resolved"
