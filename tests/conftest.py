@@ -35,7 +35,8 @@ def pytest_report_header() -> str:
     return f"postgres: {os.environ.get(servers.URL, 'not started')}"
 
 
-# What starts servers of its own, needs none, or shows something of the client that no version of Postgres has a say in.
+# What starts servers of its own, needs none, shows something of the client that no version of Postgres has a say in, or
+# proves the tests themselves.
 ONCE = (
     "catalog/test_sql_files",
     "cli/test_local_server",
@@ -45,6 +46,7 @@ ONCE = (
     "client/test_restarted",
     "client/test_typing",
     "demo/",
+    "guarantees/test_guards_bite",
     "packaging/",
     "plugin/",
 )
@@ -53,7 +55,9 @@ ONCE = (
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     here = Path(__file__).parent
     for item in items:
-        if item.path.relative_to(here).as_posix().startswith(ONCE):
+        # A generated twin sends the same statements as the test it is made of.
+        is_twin = item.path.with_name(f"{item.path.stem}_async.py").exists()
+        if is_twin or item.path.relative_to(here).as_posix().startswith(ONCE):
             item.add_marker("once")
 
 

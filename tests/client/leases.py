@@ -31,3 +31,11 @@ def the_run(db: Rented) -> dict[str, Any]:
     """Return the only run of this test."""
     (row,) = stored(db, "runs")
     return row
+
+
+def wait_until_the_provider_forgets(db: Rented) -> None:
+    """Wait until provider_dedupes_for of every effect is over, by the database's clock."""
+    held = "select coalesce(bool_or(clock_timestamp() - first_begun_at < provider_dedupes_for), false) from durable.effects"
+    with db.superuser() as root:
+        while value(root, held):
+            root.execute("select 1")

@@ -13,7 +13,7 @@ from durable_pg import AsyncDurable, AsyncIdentity, Succeeded, declared_tools, d
 from durable_pg.errors import EffectFailed, EffectPayloadDiffers, LeaseLost
 from durable_pg.tool_registry import declarations, tool_of
 from durable_pg.types import Session
-from tests.client.leases import let_the_lease_run_out, statuses
+from tests.client.leases import let_the_lease_run_out, statuses, wait_until_the_provider_forgets
 from tests.client.provider_async import LOOK, Declined
 from tests.rented import Rented, nothing_written, stored
 
@@ -30,7 +30,7 @@ def was_refunded(key: str, args: Mapping[str, Any]) -> Succeeded:
     intent=lambda args: f"refund:{args['order']}",
     failed_on=Declined,
     verify=was_refunded,
-    provider_dedupes_for=timedelta(microseconds=1),
+    provider_dedupes_for=timedelta(milliseconds=100),
 )
 async def refund(order: int, cents: int = 100, *, idempotency_key: str = "") -> dict[str, Any]:
     """Pay an order back."""
@@ -118,6 +118,7 @@ async def test_what_is_declared_decides_how_a_failure_is_judged(
         with pytest.raises(ConnectionError):
             await run.call(refund, {"order": 8, "cents": -1})
         assert statuses(db) == ["failed", "unverified"]
+        wait_until_the_provider_forgets(db)
         assert await run.call(refund, {"order": 8, "cents": -1}) == {"id": "re_7"}
     (_, key, args) = CALLS[-1]
     assert args == {"order": 8, "cents": -1}
