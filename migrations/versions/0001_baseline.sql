@@ -5222,9 +5222,9 @@ comment on function durable.latest_try(durable.effects) is 'The row with the mos
 revoke all on function durable.latest_try(durable.effects) from public;
 --! sql/effects/left_behind.sql
 -- The rule resume-not-rewritten: what an earlier attempt of this run did, at whatever step, and this attempt has not
--- asked for yet. A model that is asked again rewrites its arguments, wording and order; what it wants
--- now must not be taken for something new. What an attempt had asked for before it saved a checkpoint is done with, unless
--- the caller goes back there. Effects under an intent need no such care: their key survives rewriting.
+-- asked for yet. A model that is asked again rewrites its arguments, wording and order; what it wants now must not be
+-- taken for something new. What an attempt had asked for before it saved a checkpoint is done with, unless the caller
+-- goes back there. Effects under an intent need no such care: their key survives rewriting.
 set local role durable_engine;
 
 create or replace function durable.left_behind(run durable.runs, step integer)
@@ -5669,7 +5669,8 @@ comment on function durable.resolve_open_effect(uuid, text, text, json, json, ti
 'The effect, resolved; of this user only unless user_id is NULL. Raises 22W02, 22W03, 23W02, 42W07, 55W09.';
 
 revoke all on function durable.resolve_open_effect(uuid, text, text, json, json, timestamptz) from public;
-grant execute on function durable.resolve_open_effect(uuid, text, text, json, json, timestamptz) to durable_engine, durable_steward;
+grant execute on function durable.resolve_open_effect(uuid, text, text, json, json, timestamptz) to
+durable_engine, durable_steward;
 --! sql/effects/resolve_own_effect.sql
 -- resolve_effect for the app: effects of its tenant and user, not those that others have done for the tenant.
 set local role durable_engine;
@@ -5755,7 +5756,8 @@ comment on function durable.resolve_effect(text, uuid, text, json, json, timesta
 'Resolves an unverified effect as succeeded (with result) or failed (it may then be begun again); evidence is {"channel": through what was looked, "seen": what was seen, ...}. as_of: the begun_at that was known when somebody looked; what was begun since is not resolved. outcome resolved, or already_resolved for an equal repeat; leaves an audit row. Raises 22W02, 22W03, 23W02 (it has an outcome), 42W01, 42W02, 42W07, 55W09 (its worker still has it, or it was begun again since as_of).';
 
 revoke all on function durable.resolve_effect(text, uuid, text, json, json, timestamptz) from public;
-grant execute on function durable.resolve_effect(text, uuid, text, json, json, timestamptz) to durable_app, durable_operator;
+grant execute on function durable.resolve_effect(text, uuid, text, json, json, timestamptz) to
+durable_app, durable_operator;
 --! sql/effects/list_effects.sql
 -- The effects that the caller may see, newest first: an app its user's own and those of its tenant as a whole, an
 -- operator its tenant's. Of one run: all that it asked for, also those another run has done.

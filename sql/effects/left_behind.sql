@@ -1,7 +1,7 @@
 -- The rule resume-not-rewritten: what an earlier attempt of this run did, at whatever step, and this attempt has not
--- asked for yet. A model that is asked again rewrites its arguments, wording and order; what it wants
--- now must not be taken for something new. What an attempt had asked for before it saved a checkpoint is done with, unless
--- the caller goes back there. Effects under an intent need no such care: their key survives rewriting.
+-- asked for yet. A model that is asked again rewrites its arguments, wording and order; what it wants now must not be
+-- taken for something new. What an attempt had asked for before it saved a checkpoint is done with, unless the caller
+-- goes back there. Effects under an intent need no such care: their key survives rewriting.
 set local role durable_engine;
 
 create or replace function durable.left_behind(run durable.runs, step integer)

@@ -36,4 +36,5 @@ comment on function durable.resolve_effect(text, uuid, text, json, json, timesta
 'Resolves an unverified effect as succeeded (with result) or failed (it may then be begun again); evidence is {"channel": through what was looked, "seen": what was seen, ...}. as_of: the begun_at that was known when somebody looked; what was begun since is not resolved. outcome resolved, or already_resolved for an equal repeat; leaves an audit row. Raises 22W02, 22W03, 23W02 (it has an outcome), 42W01, 42W02, 42W07, 55W09 (its worker still has it, or it was begun again since as_of).';
 
 revoke all on function durable.resolve_effect(text, uuid, text, json, json, timestamptz) from public;
-grant execute on function durable.resolve_effect(text, uuid, text, json, json, timestamptz) to durable_app, durable_operator;
+grant execute on function durable.resolve_effect(text, uuid, text, json, json, timestamptz) to
+durable_app, durable_operator;

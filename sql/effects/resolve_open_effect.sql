@@ -81,4 +81,5 @@ comment on function durable.resolve_open_effect(uuid, text, text, json, json, ti
 'The effect, resolved; of this user only unless user_id is NULL. Raises 22W02, 22W03, 23W02, 42W07, 55W09.';
 
 revoke all on function durable.resolve_open_effect(uuid, text, text, json, json, timestamptz) from public;
-grant execute on function durable.resolve_open_effect(uuid, text, text, json, json, timestamptz) to durable_engine, durable_steward;
+grant execute on function durable.resolve_open_effect(uuid, text, text, json, json, timestamptz) to
+durable_engine, durable_steward;

@@ -35,7 +35,8 @@ def the_run(db: Rented) -> dict[str, Any]:
 
 def wait_until_the_provider_forgets(db: Rented) -> None:
     """Wait until provider_dedupes_for of every effect is over, by the database's clock."""
-    held = "select coalesce(bool_or(clock_timestamp() - first_begun_at < provider_dedupes_for), false) from durable.effects"
+    age = "clock_timestamp() - first_begun_at"
+    held = f"select coalesce(bool_or({age} < provider_dedupes_for), false) from durable.effects"
     with db.superuser() as root:
         while value(root, held):
             root.execute("select 1")

@@ -120,7 +120,8 @@ async def test_the_step_is_the_one_after_the_last_checkpoint(
 async def test_a_call_that_takes_no_key_is_refused_before_anything_is_begun(
     db: Rented, me_async: AsyncIdentity, session_async: Session
 ) -> None:
+    keyless: Any = lambda: None  # noqa: E731
     async with me_async.run(session_async, "inv-1") as run:
         with pytest.raises(TypeError, match="one argument"):
-            await run.effect("mail", call=lambda: None)  # type: ignore[misc]
+            await run.effect("mail", call=keyless)
     assert stored(db, "effects") == []
