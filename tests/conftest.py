@@ -45,6 +45,7 @@ ONCE = (
     "client/test_json_property",
     "client/test_restarted",
     "client/test_typing",
+    "crash/",
     "demo/",
     "guarantees/test_guards_bite",
     "packaging/",

@@ -68,7 +68,8 @@ class Provider:
 
     def acts(self) -> list[dict[str, str]]:
         """All that was done."""
-        return [json.loads(line) for line in self._file.read_bytes().splitlines()] if self._file.exists() else []
+        # What stands after the last line's end is being written at this moment.
+        return [json.loads(line) for line in self._file.read_bytes().split(b"\n")[:-1]] if self._file.exists() else []
 
     def ask(self, key: str) -> Succeeded | Failed:
         """Whether it was done under this key: the other channel, for what a killed worker has left open."""

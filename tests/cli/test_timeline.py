@@ -109,7 +109,9 @@ def test_an_interrupted_run_tells_why_and_which_effects_to_look_into(db: Databas
     assert "tools        not settled; recorded so far: refund\n" in text
     assert '\ninterrupted with\n  {"why": "deployed anew"}\n' in text
     assert "send again   no: nobody knows whether an effect happened (refund)\n" in text
-    assert flat('next Find out whether these took effect: refund; docs/operate.md, "Effects nobody') in flat(text)
+    assert flat("next Find out whether these took effect: refund. durable-pg effects list --status unverified") in flat(
+        text
+    )
     assert flat("the next start_run of this invocation takes it up, as attempt 2.") in flat(text)
 
 

@@ -35,7 +35,7 @@ UNSENDABLE: dict[str, tuple[Any, ...]] = {
     "finished": (None, 7, "text", [7], [{}], [{"effect_uid": UID}], [{"effect_uid": "evt-1", "status": "failed"}]),
     **dict.fromkeys(("lease", "provider_dedupes_for"), (7, "1 minute", True, timedelta.max)),
     **dict.fromkeys(
-        ("occurred_at", "after_time"),
+        ("occurred_at", "after_time", "as_of"),
         (
             datetime(2026, 1, 2),  # noqa: DTZ001  # naive, that is the point
             *(date(2026, 1, 2), "2026-01-02T00:00:00Z", 1700000000.0, True),

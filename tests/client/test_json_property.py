@@ -210,7 +210,7 @@ def test_input_result_and_error_of_a_run_come_back_equal(app: Connection) -> Non
             return
         with acting(app):
             run = start(app, session, str(uuid4()), input=texts[0])
-            call(app, "settle_run", run_uid=run, status="failed", result=texts[1], error=texts[2])
+            call(app, "settle_run", run_uid=run, attempt=1, status="failed", result=texts[1], error=texts[2])
             (row,) = app.execute(query.encode(), (session, run)).fetchall()
         assert same(row["input"], input_)
         assert same(row["result"], result)

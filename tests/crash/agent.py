@@ -42,7 +42,7 @@ class Journal:
 
     def __init__(self, path: str, worker: str) -> None:
         self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-        self._reader = Path(path).open()  # noqa: SIM115  # for as long as the process lives
+        self._path, self._read = Path(path), 0
         self._worker = worker
 
     def note(self, what: str, **more: Any) -> None:
@@ -51,7 +51,13 @@ class Journal:
 
     def news(self) -> Iterator[dict[str, Any]]:
         """Return what all have noted since this was asked last."""
-        return map(json.loads, self._reader.readlines())
+        with self._path.open("rb") as journal:
+            journal.seek(self._read)
+            for line in journal:
+                if not line.endswith(b"\n"):  # it is being written
+                    break
+                self._read += len(line)
+                yield json.loads(line)
 
 
 WAITS = "waits for a person"

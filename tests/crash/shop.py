@@ -16,7 +16,7 @@ class Declined(Exception):
 
 def lines(path: Path) -> list[Json]:
     """Read a file of JSON lines, such as the provider's log; one that is not there yet has none."""
-    return [cast("Json", json.loads(line)) for line in path.read_text().splitlines()] if path.exists() else []
+    return [cast("Json", json.loads(line)) for line in path.read_text().split("\n")[:-1]] if path.exists() else []
 
 
 @dataclass(frozen=True)

@@ -31,11 +31,14 @@ class Watch:
     def _follow(self) -> None:
         if not self.journal.exists():
             return
-        with self.journal.open() as journal:
+        with self.journal.open("rb") as journal:
             journal.seek(self._read)
-            for line in map(json.loads, journal.readlines()):
+            for written in journal:
+                if not written.endswith(b"\n"):  # it is being written
+                    break
+                self._read += len(written)
+                line = json.loads(written)
                 self._at_work[line["pid"]] = line["what"] in AT_WORK
                 if line["what"] == "claimed":
                     self._run[line["pid"]] = line["run"]
                     self._holder[line["run"]] = line["pid"]
-            self._read = journal.tell()

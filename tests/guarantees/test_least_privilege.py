@@ -145,7 +145,9 @@ def test_only_app_and_operator_call_what_either_may(db: Database, role: str, fun
 def test_the_other_half_of_a_call_is_closed(db: Database, role: str, function: str) -> None:
     mine = World.of(db).mine
     half = function.replace("_", "_tenant_" if role == "app" else "_own_")
-    given = f"'{mine.running}', 'x'" if function == "cancel_run" else f"'{mine.unverified}', 'failed', '{{}}', null"
+    given = (
+        f"'{mine.running}', 'x'" if function == "cancel_run" else f"'{mine.unverified}', 'failed', '{{}}', null, null"
+    )
     with unchanged(db), refused("42501", match="permission denied for function"), acting(db, role) as connection:
         connection.execute(f"select durable.{half}({given})".encode())
 

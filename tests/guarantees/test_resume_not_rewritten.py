@@ -175,8 +175,18 @@ def test_a_checkpoint_of_the_resumed_attempt_ends_the_comparison(db: Database) -
     attempts = Attempts(db)
     attempts.do({**MAIL, "step": 1})
     attempts.next()
+    assert attempts.begin({**MAIL, "step": 1})["outcome"] == "recorded"
     attempts.save(1)
+    attempts.next()
     assert attempts.begin({**BOOK, "step": 2})["outcome"] == "execute"
+
+
+def test_a_checkpoint_covers_nothing_that_its_attempt_has_not_asked_for(db: Database) -> None:
+    attempts = Attempts(db)
+    attempts.do({**MAIL, "step": 1})
+    attempts.next()
+    attempts.save(1)
+    assert attempts.begin({**BOOK, "step": 2})["outcome"] == "diverged"
 
 
 def test_an_intent_survives_rewriting(db: Database) -> None:

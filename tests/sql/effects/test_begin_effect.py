@@ -39,6 +39,7 @@ def test_a_new_effect_is_to_be_executed(db: Rented, run: UUID) -> None:
         "attempt": 1,
         "failures": 0,
         "lease_expires_at": row["lease_expires_at"],
+        "begun_at": row["begun_at"],
     }
     assert (row["step"], row["ordinal"], row["scope"], row["intent"], row["held_by"]) == (2, 1, "run", None, run)
     (call_row,) = stored(db, "effect_calls")

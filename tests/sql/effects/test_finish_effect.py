@@ -47,6 +47,7 @@ def test_an_outcome_is_recorded(db: Rented, run: UUID, effect: UUID, status: str
         "idempotency_key": row["idempotency_key"],
         "lease_expires_at": row["lease_expires_at"],
         "first_begun_at": row["first_begun_at"],
+        "begun_at": row["begun_at"],
         "finished_at": row["finished_at"],
         "evidence": None,
         "result": None,

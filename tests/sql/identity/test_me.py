@@ -75,7 +75,7 @@ def test_a_call_works_alike_after_act_as(db: Rented, uids: dict[str, Any], funct
 
 def as_ever(row: dict[str, Any]) -> dict[str, Any]:
     """Leave out what the database makes anew each time, a uid of the row's own or a time."""
-    times = ("created_at", "updated_at", "closed_at", "settled_at", "lease_expires_at", "finished_at")
+    times = ("created_at", "updated_at", "closed_at", "settled_at", "lease_expires_at", "begun_at", "finished_at")
     return {**row, **dict.fromkeys(times), "effect_uid": None}
 
 

@@ -130,7 +130,7 @@ def test_a_person_gives_a_reason(db: Rented, reason: str | None) -> None:
 
 @pytest.mark.parametrize("replay_class", [None, "", "safe", "READ_ONLY"])
 def test_a_class_that_is_none_is_refused(db: Rented, replay_class: str | None) -> None:
-    with nothing_written(db), refused("22W03", match="no replay class"), db.as_operator() as operator:
+    with nothing_written(db), refused("22W03", match="replay_class is"), db.as_operator() as operator:
         set_tool(operator, replay_class=replay_class)
 
 
