@@ -13,9 +13,9 @@ from pytest_postgresql import factories
 from pytest_postgresql.executors import NoopExecutor
 
 from durable_pg import migrate
-from tests import servers
-from tests.harness import PROCESS, Database, new_name
-from tests.servers import Server
+from tests.support import servers
+from tests.support.harness import PROCESS, Database, new_name
+from tests.support.servers import Server
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -47,7 +47,7 @@ ONCE = (
     "client/test_typing",
     "crash/",
     "demo/",
-    "guarantees/test_guards_bite",
+    "rules/test_guards_bite",
     "packaging/",
     "plugin/",
 )

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.harness import Database
-from tests.rented import Rented
+from tests.support.harness import Database
+from tests.support.rented import Rented
 
 
 @pytest.fixture

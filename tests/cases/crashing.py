@@ -13,7 +13,7 @@ import psycopg
 from psycopg.rows import dict_row
 from psycopg.types.json import Json
 
-from tests.calls import call, open_session, start
+from tests.support.calls import call, open_session, start
 
 MOMENTS = ("before the tool", "after the tool", "before the commit", "after the commit")
 PAY = {"tool": "pay", "intent": "k1", "args": {"to": "acct-9"}}

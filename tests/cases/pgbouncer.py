@@ -12,8 +12,8 @@ from tempfile import TemporaryDirectory
 
 import psycopg
 
-from tests.harness import Database
-from tests.servers import PASSWORD
+from tests.support.harness import Database
+from tests.support.servers import PASSWORD
 
 PROGRAM = shutil.which("pgbouncer") or shutil.which("pgbouncer", path="/usr/sbin")
 

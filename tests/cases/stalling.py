@@ -15,7 +15,7 @@ import psycopg
 from psycopg.rows import dict_row
 from psycopg.types.json import Json
 
-from tests.calls import call
+from tests.support.calls import call
 
 
 @dataclass

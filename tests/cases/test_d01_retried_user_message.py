@@ -1,8 +1,8 @@
 """D01, google/adk-python#4506: a retry of an invocation appended the user's message a second time."""
 
-from tests.calls import append, events, open_session, said, say, start, tool_response
-from tests.harness import refused
-from tests.rented import Rented, nothing_written, stored
+from tests.support.calls import append, events, open_session, said, say, start, tool_response
+from tests.support.harness import refused
+from tests.support.rented import Rented, nothing_written, stored
 
 
 def test_a_second_process_that_appends_the_same_message_is_told_duplicate(db: Rented) -> None:

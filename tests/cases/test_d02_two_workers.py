@@ -7,9 +7,9 @@ from uuid import UUID
 
 from psycopg.errors import DatabaseError
 
-from tests.calls import append, events, open_session, said, texts
-from tests.harness import refused
-from tests.rented import Rented, nothing_written
+from tests.support.calls import append, events, open_session, said, texts
+from tests.support.harness import refused
+from tests.support.rented import Rented, nothing_written
 
 THREADS = 8
 EVENTS_EACH = 5

@@ -3,9 +3,9 @@
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
-from tests.calls import call, open_session
-from tests.harness import Connection, connections, refused, wait_until_blocked
-from tests.rented import Rented, nothing_written, stored
+from tests.support.calls import call, open_session
+from tests.support.harness import Connection, connections, refused, wait_until_blocked
+from tests.support.rented import Rented, nothing_written, stored
 
 OPENERS = 20
 

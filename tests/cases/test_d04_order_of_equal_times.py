@@ -4,8 +4,8 @@ from datetime import datetime, timezone
 
 import pytest
 
-from tests.calls import append, events, open_session, said, tool_call, tool_response
-from tests.rented import Rented
+from tests.support.calls import append, events, open_session, said, tool_call, tool_response
+from tests.support.rented import Rented
 
 MOMENT = datetime.fromtimestamp(1700000000.0, tz=timezone.utc)
 PAIRS = 10

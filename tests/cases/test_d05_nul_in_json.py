@@ -3,9 +3,9 @@ r"""D05, aegra/aegra#227: a tool returned \u0000, the insert was refused and the
 import psycopg
 import pytest
 
-from tests.calls import append, call, events, open_session, said, settle, start
-from tests.harness import refused, value
-from tests.rented import Rented, nothing_written
+from tests.support.calls import append, call, events, open_session, said, settle, start
+from tests.support.harness import refused, value
+from tests.support.rented import Rented, nothing_written
 
 RESPONSE = {"out": "a\0b", "nested": ["\0"], "\0key": 1}
 

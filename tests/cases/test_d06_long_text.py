@@ -7,9 +7,9 @@ from collections.abc import Callable
 import pytest
 from psycopg.types.json import Json
 
-from tests.calls import append, call, events, open_session, start
-from tests.harness import refused, value
-from tests.rented import Rented, nothing_written
+from tests.support.calls import append, call, events, open_session, start
+from tests.support.harness import refused, value
+from tests.support.rented import Rented, nothing_written
 
 # 4 bytes each in UTF-8, of 262,144: no two repeat, so that no compression makes them fit an index.
 FIRST = 0x10000

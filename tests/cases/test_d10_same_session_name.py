@@ -5,9 +5,9 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from tests.calls import call, call_all, open_session, say, settle, start, texts
-from tests.harness import Connection, refused, value
-from tests.rented import Rented, nothing_written
+from tests.support.calls import call, call_all, open_session, say, settle, start, texts
+from tests.support.harness import Connection, refused, value
+from tests.support.rented import Rented, nothing_written
 
 PEOPLE = (("T1", "U1"), ("T1", "U2"), ("T2", "U1"))
 OWN_ROWS = {"app_states": 1, "user_states": 1, "sessions": 1, "events": 1, "runs": 1}

@@ -2,9 +2,9 @@
 
 import pytest
 
-from tests.calls import append, call, events, open_session, said, say, settle, start
-from tests.harness import Connection, refused
-from tests.rented import TABLES, Rented, nothing_written, stored
+from tests.support.calls import append, call, events, open_session, said, say, settle, start
+from tests.support.harness import Connection, refused
+from tests.support.rented import TABLES, Rented, nothing_written, stored
 
 PEOPLE = (("T1", "U1"), ("T2", "U1"), ("T1", "U2"))
 

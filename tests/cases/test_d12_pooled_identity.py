@@ -9,10 +9,10 @@ import pytest
 from psycopg.rows import DictRow, dict_row
 from psycopg_pool import ConnectionPool
 
-from tests.calls import call, call_all, events, open_session, say, settle
 from tests.cases import pgbouncer
-from tests.harness import Connection, refused, value
-from tests.rented import Rented, nothing_written, stored
+from tests.support.calls import call, call_all, events, open_session, say, settle
+from tests.support.harness import Connection, refused, value
+from tests.support.rented import Rented, nothing_written, stored
 
 BACKEND = "select pg_backend_pid()"
 WITHOUT_IDENTITY: dict[str, Callable[[Connection, Any], object]] = {

@@ -3,9 +3,9 @@
 import psycopg
 import pytest
 
-from tests.calls import call, open_session, say, settle, start
-from tests.harness import refused
-from tests.rented import Rented, nothing_written
+from tests.support.calls import call, open_session, say, settle, start
+from tests.support.harness import refused
+from tests.support.rented import Rented, nothing_written
 
 DATA = ("app_states", "user_states", "sessions", "events", "runs", "effects", "effect_calls", "checkpoints", "tools")
 TABLES = (*DATA, "transitions")

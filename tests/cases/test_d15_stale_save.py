@@ -7,9 +7,9 @@ from uuid import UUID
 import psycopg
 import pytest
 
-from tests.calls import open_session, settle, start
-from tests.harness import Connection, connections, refused
-from tests.rented import Rented, nothing_written, stored
+from tests.support.calls import open_session, settle, start
+from tests.support.harness import Connection, connections, refused
+from tests.support.rented import Rented, nothing_written, stored
 
 SENT = ["send_email"]
 RACES = 100

@@ -5,10 +5,10 @@ from uuid import UUID
 
 import pytest
 
-from tests.calls import open_session, start
-from tests.harness import refused
-from tests.ledger import begin, finish
-from tests.rented import Rented, nothing_written, stored
+from tests.support.calls import open_session, start
+from tests.support.harness import refused
+from tests.support.ledger import begin, finish
+from tests.support.rented import Rented, nothing_written, stored
 
 PAID = {"to": "acct-9", "cents": 500}
 

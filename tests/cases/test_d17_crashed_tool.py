@@ -11,10 +11,10 @@ import pytest
 from psycopg.rows import DictRow
 from psycopg.types.json import Json
 
-from tests.calls import call, call_all, open_session, start
 from tests.cases.crashing import PAY, killed
-from tests.harness import Connection, refused
-from tests.rented import Rented, nothing_written, stored
+from tests.support.calls import call, call_all, open_session, start
+from tests.support.harness import Connection, refused
+from tests.support.rented import Rented, nothing_written, stored
 
 LEASE = "500 milliseconds"
 SEEN = {"channel": "bank statement", "seen": "no. 1"}

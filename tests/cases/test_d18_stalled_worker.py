@@ -9,10 +9,10 @@ from uuid import UUID
 
 import pytest
 
-from tests.calls import call, open_session, said, start
 from tests.cases.stalling import Worker, worker
-from tests.harness import Database, refused
-from tests.rented import Rented, nothing_written, stored
+from tests.support.calls import call, open_session, said, start
+from tests.support.harness import Database, refused
+from tests.support.rented import Rented, nothing_written, stored
 
 NAME = "w-0"
 LEASE = "500 milliseconds"

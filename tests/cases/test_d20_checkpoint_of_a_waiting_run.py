@@ -6,10 +6,10 @@ from uuid import UUID
 
 import pytest
 
-from tests.calls import call, open_session, settle, start
-from tests.harness import refused
-from tests.ledger import ask_for, begin, finish, interrupt, save
-from tests.rented import Rented, nothing_written, stored
+from tests.support.calls import call, open_session, settle, start
+from tests.support.harness import refused
+from tests.support.ledger import ask_for, begin, finish, interrupt, save
+from tests.support.rented import Rented, nothing_written, stored
 
 NEWEST = {"waits": "for a decision", "step": 2}
 STATES = ("awaiting", "running", "unverified")

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.harness import Database
+from tests.support.harness import Database
 
 
 def faults(db: Database, query: str, *parameters: Any) -> list[str]:

@@ -1,7 +1,7 @@
 """Every function of the schema, and that every object says what it is for."""
 
 from tests.catalog.faults import faults
-from tests.harness import Database
+from tests.support.harness import Database
 
 # Helpers that take an identity to look at it; every other `me` is a caller's first and optional argument.
 LOOK_AT_ME = ["check_me", "is_me", "refuse_event"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.harness import Database, value
+from tests.support.harness import Database, value
 
 FOUND = """
 select p.proname || ': ' || message

@@ -3,8 +3,8 @@
 import pytest
 
 from tests.catalog.faults import faults
-from tests.harness import Database
-from tests.rented import TABLES
+from tests.support.harness import Database
+from tests.support.rented import TABLES
 
 BACK = ("durable_engine", "durable_steward", "durable_janitor")
 

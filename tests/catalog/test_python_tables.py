@@ -11,8 +11,8 @@ from sqlalchemy.pool import NullPool
 from sqlalchemy.schema import PrimaryKeyConstraint
 
 from durable_pg import tables
-from tests.calls import append, open_session
-from tests.harness import Database, rows
+from tests.support.calls import append, open_session
+from tests.support.harness import Database, rows
 
 # alembic_version is Alembic's own; nobody queries it.
 COLUMNS = """

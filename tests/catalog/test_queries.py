@@ -11,7 +11,7 @@ import pytest
 from durable_pg import AsyncIdentity, AsyncMaintainer, Identity, Maintainer
 from durable_pg._client import calls, effect_calls, run_calls, step_calls
 from durable_pg._client.queries import QUERIES, with_colons
-from tests.harness import Database
+from tests.support.harness import Database
 
 STATEMENT = re.compile(
     r"\A-- (?P<comment>[^\n]+)\nselect (?P<columns>.+?)\nfrom durable\.(?P<function>\w+)\(\n(?P<arguments>.+)\n\)\Z",

@@ -1,7 +1,7 @@
 """Every table of the schema, so that a new one can't forget what the others promise."""
 
 from tests.catalog.faults import faults
-from tests.harness import Database
+from tests.support.harness import Database
 
 # No tenant's rows: facts that a migration writes.
 SHARED = ["alembic_version", "transitions"]

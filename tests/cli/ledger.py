@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from tests.calls import call, open_session, start
-from tests.harness import Connection, Database
+from tests.support.calls import call, open_session, start
+from tests.support.harness import Connection, Database
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,9 @@
 import pytest
 
 from durable_pg import _url
-from tests.harness import Database
 from tests.migrations.support import durable_pg
-from tests.servers import Server
+from tests.support.harness import Database
+from tests.support.servers import Server
 
 SECRET = "hunter2hunter2"  # noqa: S105
 

@@ -7,8 +7,8 @@ from uuid import UUID
 import pytest
 
 from tests.cli.ledger import Ledger, record
-from tests.harness import Database, rows
 from tests.migrations.support import durable_pg
+from tests.support.harness import Database, rows
 
 MINE = ("--tenant", "T1", "--user", "U1")
 LOOKED = ("--channel", "Stripe dashboard", "--seen", "refund re_7 of 5 EUR")

@@ -15,9 +15,9 @@ from sqlalchemy.pool import NullPool
 from durable_pg import inspection
 from durable_pg.inspection._messages import read_content
 from tests.cli.recorded import SENT, Recorded, record
-from tests.harness import Database
+from tests.support.harness import Database
 
-FORMATS = Path(__file__).parents[1] / "sql" / "formats" / "fixtures"
+FORMATS = Path(__file__).parents[1] / "support" / "formats"
 MESSAGES = [case for file in sorted(FORMATS.glob("*.json")) for case in json.loads(file.read_text(encoding="utf-8"))]
 
 

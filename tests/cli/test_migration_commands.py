@@ -8,9 +8,9 @@ import time
 import pytest
 
 from durable_pg import __version__, catalog, migrate
-from tests.harness import Database, value
 from tests.migrations.support import durable_pg, start
-from tests.servers import Server
+from tests.support.harness import Database, value
+from tests.support.servers import Server
 
 COMMANDS = ("upgrade", "downgrade", "current", "sql", "check")
 

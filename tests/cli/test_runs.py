@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from tests.calls import call, open_session, start
 from tests.cli.recorded import Recorded, age, record
-from tests.harness import Database
 from tests.migrations.support import durable_pg
+from tests.support.calls import call, open_session, start
+from tests.support.harness import Database
 
 MINE = ("--tenant", "T1", "--user", "U1")
 

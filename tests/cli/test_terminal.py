@@ -11,8 +11,8 @@ import pytest
 from rich.cells import cell_len
 
 from tests.cli.recorded import WIDE, Recorded, durable_pg_in_terminal, record
-from tests.harness import Database, value
 from tests.migrations.support import durable_pg, environment, start
+from tests.support.harness import Database, value
 
 MINE = ("--tenant", "T1", "--user", "U1")
 

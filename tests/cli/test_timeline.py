@@ -8,10 +8,10 @@ from uuid import UUID
 
 import pytest
 
-from tests.calls import append, call, open_session, rewind_before, said, say, settle, start
 from tests.cli.recorded import NASTY, SENT, WIDE, Recorded, age, record
-from tests.harness import Database
 from tests.migrations.support import durable_pg
+from tests.support.calls import append, call, open_session, rewind_before, said, say, settle, start
+from tests.support.harness import Database
 
 
 @pytest.fixture(scope="module")

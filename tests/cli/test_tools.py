@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests.calls import call
-from tests.harness import Database, rows
 from tests.migrations.support import ROOT, durable_pg
+from tests.support.calls import call
+from tests.support.harness import Database, rows
 
 MODULE = """
 from durable_pg import durable_tool

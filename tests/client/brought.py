@@ -12,7 +12,7 @@ from sqlalchemy.engine import Connection as SqlalchemyConnection
 from sqlalchemy.engine import create_engine
 
 from tests.client.ways import drivers
-from tests.harness import Database
+from tests.support.harness import Database
 
 PSYCOPG: dict[str, dict[str, Any]] = {
     "psycopg": {},

@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection as AsyncSqlalchemyConnection
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from tests.client.ways import drivers_async
-from tests.harness import Database
+from tests.support.harness import Database
 
 PSYCOPG: dict[str, dict[str, Any]] = {
     "psycopg": {},

@@ -4,8 +4,8 @@ import pytest
 
 from tests.client.fix_client import durable, me
 from tests.client.fix_client_async import durable_async, me_async
-from tests.harness import Database
-from tests.rented import Rented
+from tests.support.harness import Database
+from tests.support.rented import Rented
 
 __all__ = ["db", "durable", "durable_async", "me", "me_async"]
 

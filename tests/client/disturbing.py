@@ -8,7 +8,7 @@ from time import monotonic, sleep
 from uuid import UUID
 
 from durable_pg.errors import DurableError
-from tests.harness import Connection, Database, value
+from tests.support.harness import Connection, Database, value
 
 _OF_LOGIN = "from pg_stat_activity where datname = current_database() and usename = %s"
 Disturbance = Callable[[Connection, int], object]

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from durable_pg import Identity
 from durable_pg.types import RunOutcome, Session
-from tests.calls import said, tool_call
+from tests.support.calls import said, tool_call
 
 MOMENT = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=timezone.utc)
 

@@ -8,7 +8,7 @@ from psycopg_pool import ConnectionPool
 
 from durable_pg import Durable, Identity
 from tests.client.ways import POOLS, WAYS, address
-from tests.rented import Rented
+from tests.support.rented import Rented
 
 
 @pytest.fixture(params=WAYS)

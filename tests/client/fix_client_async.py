@@ -8,7 +8,7 @@ from psycopg_pool import AsyncConnectionPool
 
 from durable_pg import AsyncDurable, AsyncIdentity
 from tests.client.ways import POOLS, WAYS, address
-from tests.rented import Rented
+from tests.support.rented import Rented
 
 
 @pytest_asyncio.fixture(params=WAYS)

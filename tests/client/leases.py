@@ -3,8 +3,8 @@
 from typing import Any
 from uuid import UUID
 
-from tests.harness import value
-from tests.rented import Rented, stored
+from tests.support.harness import value
+from tests.support.rented import Rented, stored
 
 
 def let_the_lease_run_out(db: Rented, run: UUID) -> None:

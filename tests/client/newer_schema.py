@@ -2,7 +2,7 @@
 
 from psycopg import sql
 
-from tests.harness import Connection, Database
+from tests.support.harness import Connection, Database
 
 _FUNCTION = """
 select split_part(pg_get_function_arguments(p.oid), ', OUT ', 1) as parameters, p.proretset as several,

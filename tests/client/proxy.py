@@ -10,8 +10,8 @@ from threading import Condition, Thread
 from typing import NamedTuple
 from urllib.parse import quote, urlencode
 
-from tests.harness import Database
-from tests.servers import PASSWORD, Server
+from tests.support.harness import Database
+from tests.support.servers import PASSWORD, Server
 
 # Sync and simple Query are answered, and the client waits for it; so it does after Flush, which asyncpg may send.
 _ASKS = b"SQH"

@@ -13,7 +13,7 @@ import pytest_asyncio
 from durable_pg import AsyncDurable, AsyncIdentity, AsyncMaintainer
 from durable_pg.errors import BadInput, EffectNotFound, IdentifierInvalid, RoleMissing, RunNotFound, SessionNotFound
 from tests.client.bad_input import OTHERS, UNFIT, UNSENDABLE, Bad, bad_arguments, methods_of, name_of, parameters_of
-from tests.rented import Rented, nothing_written, stored
+from tests.support.rented import Rented, nothing_written, stored
 
 # Made of other calls, which refuse what they are handed on.
 RUNNERS = {"run": AsyncIdentity.run}

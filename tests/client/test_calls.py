@@ -9,8 +9,8 @@ import pytest
 
 from durable_pg import Identity
 from durable_pg.errors import ArgumentInvalid
-from tests.calls import said, tool_call, tool_response
-from tests.rented import Rented, nothing_written, stored
+from tests.support.calls import said, tool_call, tool_response
+from tests.support.rented import Rented, nothing_written, stored
 
 
 def test_a_session_is_created_and_then_found(me: Identity) -> None:

@@ -12,8 +12,8 @@ from psycopg_pool import AsyncConnectionPool, ConnectionPool
 
 from durable_pg import AsyncDurable, AsyncIdentity, Durable
 from tests.client.disturbing import held, once_blocked
-from tests.harness import Connection
-from tests.rented import Rented, nothing_written, stored
+from tests.support.harness import Connection
+from tests.support.rented import Rented, nothing_written, stored
 
 
 @pytest_asyncio.fixture(params=({}, {"autocommit": True}), ids=("pool", "autocommit pool"))

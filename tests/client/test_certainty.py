@@ -13,7 +13,7 @@ from durable_pg.errors import EffectInFlight, EffectUnverified, WriteOnce
 from durable_pg.types import Session
 from tests.client.leases import statuses
 from tests.client.provider import LOOK, Declined, Provider, leave_unverified
-from tests.rented import Rented, stored
+from tests.support.rented import Rented, stored
 
 DAY = timedelta(days=1)
 

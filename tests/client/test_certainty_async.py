@@ -13,7 +13,7 @@ from durable_pg.errors import EffectInFlight, EffectUnverified, WriteOnce
 from durable_pg.types import Session
 from tests.client.leases import statuses
 from tests.client.provider_async import LOOK, AsyncProvider, Declined, leave_unverified_async
-from tests.rented import Rented, stored
+from tests.support.rented import Rented, stored
 
 DAY = timedelta(days=1)
 

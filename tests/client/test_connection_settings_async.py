@@ -14,7 +14,7 @@ from durable_pg.errors import SetupError
 from tests.client.brought_async import BROUGHT, PSYCOPG, SQLALCHEMY, AsyncBrought, bring_async
 from tests.client.every_call_async import every_call_async
 from tests.client.on_server import LEFT_BEHIND, NOTHING, OF_SESSION, PREPARED, own_settings
-from tests.rented import Rented, nothing_written
+from tests.support.rented import Rented, nothing_written
 
 ATTRIBUTES = (
     *("autocommit", "isolation_level", "read_only", "deferrable", "row_factory", "cursor_factory"),

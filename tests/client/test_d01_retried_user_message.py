@@ -11,9 +11,9 @@ from durable_pg import Durable, Identity
 from durable_pg._client import calls
 from durable_pg.errors import OpeningMessageDiffers
 from durable_pg.types import Session
-from tests.calls import said, tool_response
 from tests.client import workers
-from tests.rented import Rented, nothing_written, stored
+from tests.support.calls import said, tool_response
+from tests.support.rented import Rented, nothing_written, stored
 
 MESSAGE: dict[str, Any] = {"author": "user", "content": said("refund order 7"), "invocation_id": "inv-1"}
 KINDS = (workers.append, workers.append_in_a_loop)

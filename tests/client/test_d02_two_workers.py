@@ -11,7 +11,7 @@ import pytest
 from durable_pg import AsyncDurable, AsyncIdentity, Durable, Identity
 from durable_pg.errors import StaleRevision
 from durable_pg.types import Session
-from tests.rented import Rented, nothing_written
+from tests.support.rented import Rented, nothing_written
 
 WORKERS = 8
 EVENTS_EACH = 5

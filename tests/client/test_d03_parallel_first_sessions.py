@@ -12,7 +12,7 @@ import pytest
 from durable_pg import AsyncDurable, Durable
 from durable_pg.errors import ConnectionLost
 from durable_pg.types import Session
-from tests.rented import Rented, nothing_written, stored
+from tests.support.rented import Rented, nothing_written, stored
 
 OPENERS = 20
 

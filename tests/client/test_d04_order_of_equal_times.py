@@ -6,7 +6,7 @@ from datetime import datetime, timedelta, timezone
 import pytest
 
 from durable_pg import Identity
-from tests.calls import tool_call, tool_response
+from tests.support.calls import tool_call, tool_response
 
 MOMENT = datetime.fromtimestamp(1700000000.0, tz=timezone.utc)
 CONTENTS = [content for number in range(10) for content in (tool_call(f"t{number}"), tool_response(f"t{number}"))]

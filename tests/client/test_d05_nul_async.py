@@ -6,8 +6,8 @@ import pytest
 
 from durable_pg import AsyncDurable, AsyncIdentity
 from durable_pg.errors import BadInput, IdentifierInvalid
-from tests.calls import said
-from tests.rented import Rented, nothing_written
+from tests.support.calls import said
+from tests.support.rented import Rented, nothing_written
 
 RESPONSE = {"out": "a\0b", "nested": ["\0"], "\0key": 1, r"\u0000": "\\\0"}
 CONTENTS: list[Any] = [

@@ -7,9 +7,9 @@ import pytest
 
 from durable_pg import Durable, Identity
 from durable_pg.errors import IdentifierInvalid
-from tests.calls import call
-from tests.harness import refused
-from tests.rented import Rented, nothing_written
+from tests.support.calls import call
+from tests.support.harness import refused
+from tests.support.rented import Rented, nothing_written
 
 FIRE = "\N{FIRE}"
 

@@ -10,8 +10,8 @@ import pytest_asyncio
 from durable_pg import AsyncDurable, AsyncIdentity
 from durable_pg.errors import DurableError, RunNotFound, SessionNotFound
 from durable_pg.types import RunOutcome, Session
-from tests.calls import said
-from tests.rented import Rented, nothing_written
+from tests.support.calls import said
+from tests.support.rented import Rented, nothing_written
 
 Call: TypeAlias = Callable[[AsyncIdentity, UUID], Any]
 PEOPLE = (("T1", "U1"), ("T1", "U2"), ("T2", "U1"))

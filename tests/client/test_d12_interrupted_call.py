@@ -11,9 +11,9 @@ from psycopg_pool import AsyncConnectionPool, ConnectionPool
 from durable_pg import AsyncDurable, Durable
 from durable_pg.errors import CallCancelled
 from durable_pg.types import Session
-from tests.calls import append
-from tests.harness import Connection, wait_until_blocked
-from tests.rented import Rented, stored
+from tests.support.calls import append
+from tests.support.harness import Connection, wait_until_blocked
+from tests.support.rented import Rented, stored
 
 EVENTS = "select from durable.events"
 

@@ -13,9 +13,9 @@ from psycopg_pool import ConnectionPool
 from durable_pg import Durable, Identity
 from durable_pg.errors import BadInput, CallCancelled, DurableError, SessionNotFound
 from durable_pg.types import Session
-from tests.calls import append, said
 from tests.client.ways import POOLS
-from tests.rented import Rented, nothing_written, stored
+from tests.support.calls import append, said
+from tests.support.rented import Rented, nothing_written, stored
 
 RAW = (
     "select from durable.events",

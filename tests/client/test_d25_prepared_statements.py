@@ -18,7 +18,7 @@ from tests.client.every_call import every_call
 from tests.client.every_call_async import every_call_async
 from tests.client.on_server import LEFT_BEHIND, NOTHING, OF_SESSION, PREPARED, own_settings
 from tests.client.ways import POOLS
-from tests.rented import Rented, stored
+from tests.support.rented import Rented, stored
 
 ROUNDS = 20
 SETTINGS: dict[str, dict[str, Any]] = {

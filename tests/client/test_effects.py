@@ -11,7 +11,7 @@ from durable_pg.errors import EffectPayloadDiffers, EffectTimedOut, EffectUnveri
 from durable_pg.types import Session
 from tests.client.leases import statuses
 from tests.client.provider import Declined, Provider
-from tests.rented import Rented, nothing_written, stored
+from tests.support.rented import Rented, nothing_written, stored
 
 
 @pytest.fixture

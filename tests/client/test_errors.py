@@ -11,7 +11,7 @@ import pytest
 
 from durable_pg import Identity, errors
 from durable_pg.types import BegunEffect, RunOutcome
-from tests.calls import said, tool_call
+from tests.support.calls import said, tool_call
 
 REGISTRY = [
     line.split(maxsplit=3)

@@ -12,7 +12,7 @@ from durable_pg.errors import CannotConnect, ConnectionLost, SessionClosed
 from durable_pg.types import BegunEffect, RunOutcome, Session
 from tests.client.disturbing import told
 from tests.client.proxy import Proxy, in_front_of
-from tests.rented import Rented, nothing_written, stored
+from tests.support.rented import Rented, nothing_written, stored
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from psycopg_pool import AsyncConnectionPool, ConnectionPool
 from durable_pg import AsyncDurable, Durable
 from durable_pg._client import calls, faults, io, run_calls
 from durable_pg.errors import ConnectionLost, DurableError
-from tests.rented import Rented
+from tests.support.rented import Rented
 
 PLACES = [
     (function, line)

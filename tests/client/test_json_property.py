@@ -14,9 +14,9 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from durable_pg._client.codec import NotStorable, decode, encode
-from tests.calls import append, call, events, open_session, start
 from tests.client.odd_json import EQUAL, REFUSED, REFUSED_AS_A_WHOLE
-from tests.harness import Connection, Database, refused, value
+from tests.support.calls import append, call, events, open_session, start
+from tests.support.harness import Connection, Database, refused, value
 
 PURE = settings(deadline=None, database=None, max_examples=300, suppress_health_check=[HealthCheck.too_slow])
 IN_ONE_DATABASE = settings(

@@ -9,9 +9,9 @@ import pytest
 
 from durable_pg import Durable, Identity
 from durable_pg.errors import ArgumentInvalid, EffectNotFound, LeaseLost, RunNotFound, WriteOnce
-from tests.calls import said, tool_call
 from tests.client.leases import lease_of, let_the_lease_run_out, statuses
-from tests.rented import Rented, nothing_written, stored
+from tests.support.calls import said, tool_call
+from tests.support.rented import Rented, nothing_written, stored
 
 LOOKED = {"channel": "API", "seen": "refund re_7"}
 

@@ -11,8 +11,8 @@ from durable_pg import AsyncDurable, AsyncIdentity
 from durable_pg.errors import ConnectionLost, IdentityConflict, IsolationRefused, SessionNotFound, UnexpectedError
 from tests.client.brought_async import BROUGHT, SQLALCHEMY, AsyncBrought, bring_async
 from tests.client.every_call_async import every_call_async
-from tests.harness import Database
-from tests.rented import Rented, nothing_written, stored
+from tests.support.harness import Database
+from tests.support.rented import Rented, nothing_written, stored
 
 IMPLICIT = [way for way in BROUGHT if "autocommit" not in way]
 

@@ -11,7 +11,7 @@ from durable_pg.errors import CannotConnect, ConnectionLost, PoolExhausted, Pool
 from tests.client.disturbing import terminate_all, told
 from tests.client.fake_server import report
 from tests.client.proxy import Proxy, in_front_of
-from tests.rented import Rented, nothing_written, stored
+from tests.support.rented import Rented, nothing_written, stored
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from durable_pg._url import VARIABLES
 from durable_pg.errors import ArgumentInvalid, CannotConnect, DurableError
 from tests.client.fake_server import NOBODY, silent, that_says
 from tests.client.proxy import Proxy, in_front_of
-from tests.rented import Rented
+from tests.support.rented import Rented
 
 PARTS = {"host": "PGHOST", "port": "PGPORT", "user": "PGUSER", "dbname": "PGDATABASE", "password": "PGPASSWORD"}
 SPELLINGS: dict[str, Callable[[str], str]] = {

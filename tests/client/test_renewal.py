@@ -13,7 +13,7 @@ from durable_pg.types import Session
 from tests.client.disturbing import wait_until
 from tests.client.leases import lease_of, let_the_lease_run_out, statuses, the_run
 from tests.client.provider import Provider
-from tests.rented import Rented, nothing_written, stored
+from tests.support.rented import Rented, nothing_written, stored
 
 SHORT = timedelta(seconds=0.6)
 

@@ -9,9 +9,9 @@ from durable_pg import AsyncDurable, migrate
 from durable_pg._embedded.programs import as_owner_of, programs, run_as
 from durable_pg.server import NoEmbeddedServer, start_temporary
 from tests.client.disturbing import connected, wait_until
-from tests.harness import Database
-from tests.rented import Rented, stored
-from tests.servers import Server
+from tests.support.harness import Database
+from tests.support.rented import Rented, stored
+from tests.support.servers import Server
 
 POOL = 5
 

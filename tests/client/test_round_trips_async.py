@@ -14,10 +14,10 @@ from sqlalchemy.ext.asyncio import create_async_engine
 from durable_pg import AsyncDurable, AsyncIdentity
 from durable_pg.errors import EffectInFlight, RoleMissing
 from durable_pg.types import BegunEffect, RunOutcome, Session
-from tests.calls import said
 from tests.client.proxy import Proxy, in_front_of
 from tests.client.ways import POOLS
-from tests.rented import Rented
+from tests.support.calls import said
+from tests.support.rented import Rented
 
 
 class Subject(NamedTuple):

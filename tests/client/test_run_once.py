@@ -13,11 +13,11 @@ from durable_pg.errors import (
     RunSettled,
 )
 from durable_pg.types import Session
-from tests.calls import said, tool_call
 from tests.client.brought import bring
 from tests.client.leases import statuses
 from tests.client.provider import Provider
-from tests.rented import Rented, nothing_written, stored
+from tests.support.calls import said, tool_call
+from tests.support.rented import Rented, nothing_written, stored
 
 
 @pytest.fixture

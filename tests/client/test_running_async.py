@@ -20,10 +20,10 @@ from durable_pg.errors import (
     SessionNotFound,
 )
 from durable_pg.types import Session
-from tests.calls import said
 from tests.client.leases import let_the_lease_run_out, statuses, the_run
 from tests.client.provider_async import AsyncProvider
-from tests.rented import Rented, nothing_written, stored
+from tests.support.calls import said
+from tests.support.rented import Rented, nothing_written, stored
 
 
 @pytest_asyncio.fixture

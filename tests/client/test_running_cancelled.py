@@ -21,8 +21,8 @@ from durable_pg.types import Session
 from tests.client.disturbing import once_blocked, wait_until
 from tests.client.leases import statuses, the_run
 from tests.client.provider import Provider
-from tests.harness import Connection, value
-from tests.rented import Rented, nothing_written
+from tests.support.harness import Connection, value
+from tests.support.rented import Rented, nothing_written
 
 
 @pytest_asyncio.fixture

@@ -13,7 +13,7 @@ from tests.client.disturbing import told, wait_until
 from tests.client.leases import lease_of, let_the_lease_run_out, statuses, the_run
 from tests.client.provider import Provider
 from tests.client.proxy import Proxy, in_front_of
-from tests.rented import Rented, stored
+from tests.support.rented import Rented, stored
 
 
 @pytest.fixture

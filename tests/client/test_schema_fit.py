@@ -12,8 +12,8 @@ from durable_pg.errors import DurableError, RoleMissing, SchemaMissing, SchemaOl
 from tests.client.disturbing import told
 from tests.client.every_call import every_call
 from tests.client.newer_schema import make_newer
-from tests.harness import Database, rows
-from tests.servers import Server
+from tests.support.harness import Database, rows
+from tests.support.servers import Server
 
 COMMAND = "durable-pg upgrade"
 

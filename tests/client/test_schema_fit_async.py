@@ -11,8 +11,8 @@ from durable_pg.errors import DurableError, RoleMissing, SchemaMissing, SchemaOl
 from tests.client.disturbing import told
 from tests.client.every_call_async import every_call_async
 from tests.client.newer_schema import make_newer
-from tests.harness import Database, rows
-from tests.servers import Server
+from tests.support.harness import Database, rows
+from tests.support.servers import Server
 
 COMMAND = "durable-pg upgrade"
 

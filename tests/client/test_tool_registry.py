@@ -15,7 +15,7 @@ from durable_pg.tool_registry import declarations, tool_of
 from durable_pg.types import Session
 from tests.client.leases import let_the_lease_run_out, statuses, wait_until_the_provider_forgets
 from tests.client.provider import LOOK, Declined
-from tests.rented import Rented, nothing_written, stored
+from tests.support.rented import Rented, nothing_written, stored
 
 CALLS: list[tuple[Any, ...]] = []
 

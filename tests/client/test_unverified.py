@@ -19,7 +19,7 @@ from durable_pg.errors import (
 from durable_pg.types import Session
 from tests.client.leases import let_the_lease_run_out, statuses
 from tests.client.provider import LOOK, Provider, leave_unverified
-from tests.rented import Rented, stored
+from tests.support.rented import Rented, stored
 
 DAY = timedelta(days=1)
 

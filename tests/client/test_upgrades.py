@@ -10,7 +10,7 @@ from durable_pg import CheckpointUpgrades, Durable, Identity, checkpoint_upgrade
 from durable_pg.errors import ArgumentInvalid, CheckpointNewer, CheckpointUpgradeMissing
 from durable_pg.types import Session
 from tests.client.leases import the_run
-from tests.rented import Rented, nothing_written
+from tests.support.rented import Rented, nothing_written
 
 
 @pytest.fixture

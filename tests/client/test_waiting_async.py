@@ -21,8 +21,8 @@ from durable_pg.errors import (
 from durable_pg.types import Session
 from tests.client.disturbing import cancel, held, once_blocked, runs, terminate, told, wait_until
 from tests.client.ways import drivers_async
-from tests.harness import Connection
-from tests.rented import Rented, nothing_written, stored
+from tests.support.harness import Connection
+from tests.support.rented import Rented, nothing_written, stored
 
 TIMEOUTS = {
     "statement_timeout": (CallCancelled, "57014"),

@@ -13,8 +13,8 @@ from sqlalchemy.orm import Session
 from sqlalchemy.pool import NullPool
 
 from durable_pg import AsyncDurable, Durable
-from tests.harness import Connection
-from tests.rented import Rented
+from tests.support.harness import Connection
+from tests.support.rented import Rented
 
 SYNC = r"psycopg\.Connection or a sqlalchemy\.engine\.Connection, not"
 ASYNC = r"psycopg\.AsyncConnection or a sqlalchemy\.ext\.asyncio\.AsyncConnection, not"

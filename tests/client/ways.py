@@ -8,7 +8,7 @@ import pytest
 from psycopg.rows import dict_row
 
 from tests.cases import pgbouncer
-from tests.harness import Database
+from tests.support.harness import Database
 
 POOLS: dict[str, dict[str, Any]] = {
     "pool": {},

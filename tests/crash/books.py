@@ -9,11 +9,11 @@ from uuid import UUID
 from psycopg.rows import DictRow
 from psycopg.types.json import Json
 
-from tests.calls import call, call_all
 from tests.crash.model import GOALS
 from tests.crash.shop import lines
 from tests.crash.stage import TENANTS
-from tests.harness import Connection, Database
+from tests.support.calls import call, call_all
+from tests.support.harness import Connection, Database
 
 Line = dict[str, Any]
 

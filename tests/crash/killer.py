@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tests.crash.stage import Front, Workers, wait_for
-from tests.harness import value
+from tests.support.harness import value
 
 # Runs that somebody executes, or may claim without waiting for a person.
 OPEN = """

@@ -11,7 +11,7 @@ from tests.crash import provider, verdict
 from tests.crash.books import Books, ask_a_person, sweep
 from tests.crash.killer import Killer
 from tests.crash.stage import Front, Workers, running, wait_for
-from tests.harness import Database
+from tests.support.harness import Database
 
 WORKERS = 3
 FAULTS = {"drops_before": 0.02, "drops_after": 0.04, "late": 0.05, "refuses_first": 0.08, "refuses_always": 0.03}

@@ -19,7 +19,7 @@ from durable_pg.errors import ConnectionFault
 from tests.crash import agent, provider
 from tests.crash.shop import Shop
 from tests.crash.watch import Watch
-from tests.harness import Database
+from tests.support.harness import Database
 
 ROOT = Path(__file__).parents[2]
 TENANTS = ("T1", "T2")

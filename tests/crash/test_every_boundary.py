@@ -11,7 +11,7 @@ import pytest
 
 from tests.crash.performance import perform
 from tests.crash.stage import Front, Workers, start
-from tests.harness import Database
+from tests.support.harness import Database
 
 STRIDE = 1 if "DURABLE_PG_CRASH_KILLS" in os.environ else 13
 # Faults that end an attempt would hide the boundaries behind them.

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.crash.performance import perform
-from tests.harness import Database
+from tests.support.harness import Database
 
 KILLS = int(os.environ.get("DURABLE_PG_CRASH_KILLS", "8"))
 SEED = int(os.environ.get("DURABLE_PG_CRASH_SEED", "4"))

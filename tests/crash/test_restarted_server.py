@@ -10,8 +10,8 @@ from durable_pg import migrate
 from durable_pg._embedded.programs import as_owner_of, programs, run_as
 from durable_pg.server import NoEmbeddedServer, start_temporary
 from tests.crash.performance import perform
-from tests.harness import Database, value
-from tests.servers import Server
+from tests.support.harness import Database, value
+from tests.support.servers import Server
 
 RESTARTS = max(3, int(os.environ.get("DURABLE_PG_CRASH_KILLS", "0")) // 10)
 SEED = int(os.environ.get("DURABLE_PG_CRASH_SEED", "4"))

@@ -8,9 +8,9 @@ from typing import Any
 from durable_pg import Failed, Identity, Run, Succeeded, Unknown
 from durable_pg.errors import EffectDiverged, EffectFailed
 from durable_pg.types import NewEvent
-from tests.calls import said
 from tests.crash.model import GOALS, READS, STEPS, Call, Model
 from tests.crash.shop import Declined, Json, Shop
+from tests.support.calls import said
 
 AGENT = "support_agent"
 TRIES = 4

@@ -10,7 +10,7 @@ import pytest
 
 import durable_pg
 from durable_pg import errors
-from tests.harness import Database, rows, value
+from tests.support.harness import Database, rows, value
 
 PAGE = (Path(__file__).parents[2] / "docs" / "python.md").read_text("utf-8")
 SNIPPETS = re.findall(r"^```python\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from psycopg.types.json import Json, Jsonb
 
-from tests.harness import Database, refused, value
 from tests.migrations.support import psql
+from tests.support.harness import Database, refused, value
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
@@ -156,5 +156,5 @@ def test_every_rule_of_the_readme_has_its_tests() -> None:
     rows = re.findall(r"^\| `([a-z-]+)` \*? ?\|[^|]*\| (`test_[^|]+) \|$", README, re.MULTILINE)
     assert len(rows) == 17
     tests = {name for _, cell in rows for name in re.findall(r"`(test_\w+\.py)`", cell)}
-    present = {path.name for path in (ROOT / "tests/guarantees").glob("test_*.py")}
+    present = {path.name for path in (ROOT / "tests/rules").glob("test_*.py")}
     assert tests == present - {"test_guards_bite.py"}

@@ -9,7 +9,7 @@ import pytest
 from durable_pg import Identity
 from tests.client import proxy
 from tests.docs.test_readme import _block
-from tests.harness import Database, rows
+from tests.support.harness import Database, rows
 
 
 @pytest.mark.parametrize("call", ["open_session", "append_event", "finish_effect", "save_checkpoint", "settle_run"])

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.migrations import support
-from tests.servers import Server
+from tests.support.servers import Server
 
 
 @pytest.fixture(scope="session")

@@ -15,8 +15,8 @@ import pytest
 from psycopg import sql
 
 from migrations.frozen_tree import Tree
-from tests.harness import Database, new_name
-from tests.servers import ROLES, Server
+from tests.support.harness import Database, new_name
+from tests.support.servers import ROLES, Server
 
 ROOT = Path(__file__).resolve().parents[2]
 LIBPQ = ("DURABLE_PG_URL", "DATABASE_URL", "PGHOST", "PGPORT", "PGUSER", "PGDATABASE", "PGPASSWORD", "PGSERVICE")

@@ -3,7 +3,7 @@
 import pytest
 
 from durable_pg import catalog, migrate
-from tests.harness import Database, one, rows, value
+from tests.support.harness import Database, one, rows, value
 
 HELD = "select count(*) from pg_class as c where c.relnamespace = 'durable'::regnamespace and c.relkind = 'r'"
 

@@ -9,9 +9,9 @@ import pytest
 
 from durable_pg import catalog, migrate
 from migrations.frozen_tree import Tree
-from tests.harness import Database
 from tests.migrations import support
-from tests.servers import Server
+from tests.support.harness import Database
+from tests.support.servers import Server
 
 TREE = Tree(support.ROOT)
 

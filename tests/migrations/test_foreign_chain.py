@@ -11,7 +11,7 @@ from sqlalchemy import create_engine, text
 from sqlalchemy.pool import NullPool
 
 from durable_pg import catalog, migrate
-from tests.harness import Database, one, value
+from tests.support.harness import Database, one, value
 
 ENV = """
 from alembic import context

@@ -8,8 +8,8 @@ import pytest
 from durable_pg import catalog, migrate
 from migrations.drop_list import drops, made_by
 from migrations.frozen_tree import Tree
-from tests.harness import Database, value
 from tests.migrations import support
+from tests.support.harness import Database, value
 
 ACT_AS = "sql/identity/act_as.sql"
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from durable_pg import catalog, migrate
-from tests.harness import Database
 from tests.migrations import support
+from tests.support.harness import Database
 
 
 @pytest.fixture

@@ -11,9 +11,9 @@ from sqlalchemy import create_engine
 from sqlalchemy.pool import NullPool
 
 from durable_pg import catalog, migrate, roles
-from tests.harness import Database, one, value
 from tests.migrations import support
-from tests.servers import ROLES, Server
+from tests.support.harness import Database, one, value
+from tests.support.servers import ROLES, Server
 
 MODERN = 16
 

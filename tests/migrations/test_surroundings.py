@@ -7,7 +7,7 @@ from sqlalchemy import create_engine
 from sqlalchemy.pool import NullPool
 
 from durable_pg import catalog
-from tests.harness import Database
+from tests.support.harness import Database
 
 PLANTED = {
     "a table that inherits": (

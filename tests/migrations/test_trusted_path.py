@@ -5,8 +5,8 @@ from sqlalchemy import create_engine, text
 
 from durable_pg import catalog, migrate
 from durable_pg._paths import sql_dir
-from tests.harness import Database
 from tests.migrations.support import psql
+from tests.support.harness import Database
 
 # Each would win over the one in pg_catalog, which takes "any", polymorphic or variadic arguments.
 TRAPS = (

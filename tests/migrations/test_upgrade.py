@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from durable_pg import catalog, migrate
-from tests.harness import Database, value
 from tests.migrations import support
+from tests.support.harness import Database, value
 
 OBJECTS = "select count(*) from pg_class as c where c.relnamespace = 'durable'::regnamespace"
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from durable_pg import catalog
-from tests.harness import Database
 from tests.migrations.support import ROOT, environment
+from tests.support.harness import Database
 
 pytest.importorskip("hatchling")
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests import servers
 from tests.plugin.projects import CONFIGURATION, NOTING, Project
-from tests.servers import Server
+from tests.support import servers
+from tests.support.servers import Server
 
 
 @pytest.fixture

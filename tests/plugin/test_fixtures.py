@@ -4,7 +4,7 @@ import importlib.metadata
 import sys
 
 from tests.plugin.projects import Project, left_on
-from tests.servers import Server
+from tests.support.servers import Server
 
 AGENT = """
 def handle(me, message):

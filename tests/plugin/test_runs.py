@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.plugin.projects import Project, left_on
-from tests.servers import Server
+from tests.support.servers import Server
 
 MANY = """
 import pytest

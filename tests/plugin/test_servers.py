@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import pytest
 
 from durable_pg._testing import Run
-from tests import servers
 from tests.migrations.support import own_cluster
 from tests.plugin.projects import Done, Project, left_on
-from tests.servers import Server
+from tests.support import servers
+from tests.support.servers import Server
 
 NOTHING_LISTENS = "postgresql://nobody:hunter2-secret@127.0.0.1:1/none"
 TWO = """
