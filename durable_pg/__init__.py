@@ -6,13 +6,15 @@ The guarantees live in the database (the schema `durable`); this package install
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from durable_pg.client import Durable, Identity, Maintainer
-    from durable_pg.client_async import AsyncDurable, AsyncIdentity, AsyncMaintainer
-    from durable_pg.effects import EffectFailed, Failed, Succeeded, Unknown
-    from durable_pg.running import Run
-    from durable_pg.running_async import AsyncRun
-    from durable_pg.tool_registry import declared_tools, durable_tool
-    from durable_pg.upgrades import CheckpointUpgrades, checkpoint_upgrade
+    from durable_pg._async.calls import AsyncMaintainer
+    from durable_pg._async.client import AsyncDurable, AsyncIdentity
+    from durable_pg._async.run import AsyncRun
+    from durable_pg._sync.calls import Maintainer
+    from durable_pg._sync.client import Durable, Identity
+    from durable_pg._sync.run import Run
+    from durable_pg.checkpoints import CheckpointUpgrades, checkpoint_upgrade
+    from durable_pg.errors import EffectFailed
+    from durable_pg.tools import Failed, Succeeded, Unknown, declared_tools, durable_tool
 
 __version__ = "0.1.0.dev0"
 __all__ = [
@@ -35,13 +37,15 @@ __all__ = [
 ]
 
 _MODULES = {
-    **dict.fromkeys(("AsyncDurable", "AsyncIdentity", "AsyncMaintainer"), "client_async"),
-    **dict.fromkeys(("Durable", "Identity", "Maintainer"), "client"),
-    "AsyncRun": "running_async",
-    "Run": "running",
-    **dict.fromkeys(("EffectFailed", "Failed", "Succeeded", "Unknown"), "effects"),
-    **dict.fromkeys(("declared_tools", "durable_tool"), "tool_registry"),
-    **dict.fromkeys(("CheckpointUpgrades", "checkpoint_upgrade"), "upgrades"),
+    **dict.fromkeys(("AsyncDurable", "AsyncIdentity"), "_async.client"),
+    "AsyncMaintainer": "_async.calls",
+    "AsyncRun": "_async.run",
+    **dict.fromkeys(("Durable", "Identity"), "_sync.client"),
+    "Maintainer": "_sync.calls",
+    "Run": "_sync.run",
+    "EffectFailed": "errors",
+    **dict.fromkeys(("Failed", "Succeeded", "Unknown", "declared_tools", "durable_tool"), "tools"),
+    **dict.fromkeys(("CheckpointUpgrades", "checkpoint_upgrade"), "checkpoints"),
 }
 
 

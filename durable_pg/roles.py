@@ -11,7 +11,6 @@ from sqlalchemy.engine import Connection
 from sqlalchemy.exc import DBAPIError
 
 from durable_pg import _paths
-from durable_pg._diagnostics import diagnostic, primary_message, sqlstate
 from durable_pg._migration.database import TRUSTED_PATH, execute_script, require_transaction, rows, settings
 from durable_pg._migration.errors import (
     DatabaseUnfit,
@@ -21,6 +20,7 @@ from durable_pg._migration.errors import (
     MigrationError,
     statements_of,
 )
+from durable_pg._wire.diagnostics import diagnostic, primary_message, sqlstate
 
 OWNER = "durable_owner"
 BACK = ("durable_engine", "durable_steward", "durable_janitor")

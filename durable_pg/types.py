@@ -116,7 +116,7 @@ class RunOutcome:
 
 
 @dataclass(frozen=True)
-class Run:
+class RunRow:
     """The record of executing one invocation. `interrupted_with`: with what error, while it is."""
 
     run_uid: UUID
@@ -298,3 +298,11 @@ class FinishedEffect(TypedDict, total=False):
     status: Literal["succeeded", "failed", "unverified"]
     result: Any
     error: Any
+
+
+Run: TypeAlias = RunRow
+
+# What a call takes for a session, a run or an effect: the row that another call gave, or its uid.
+AnySession: TypeAlias = Session | UUID | str
+AnyRun: TypeAlias = RunOutcome | RunRow | UUID | str
+AnyEffect: TypeAlias = BegunEffect | Effect | UUID | str

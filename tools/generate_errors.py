@@ -1,4 +1,4 @@
-"""Write durable_pg/errors.py from sql/errcodes.txt. `--check` only compares."""
+"""Write the classes of the SQLSTATEs in durable_pg/errors.py from sql/errcodes.txt. `--check` only compares."""
 
 import sys
 from pathlib import Path
@@ -6,47 +6,15 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / "durable_pg" / "errors.py"
+MARK = "# From here on written by tools/generate_errors.py, from sql/errcodes.txt.\n"
 BASES = {"22": "BadInput", "23": "Conflict", "42": "AccessRefused", "55": "WrongState"}
 # Carries more than a refusal does.
 OWN_BASES = {"RunSettled": "SettledRun", "EffectInFlight": "HeldEffect"}
-BY_HAND = (
-    *("DurableError", "Refused", "BadInput", "Conflict", "AccessRefused", "WrongState"),
-    *("ConnectionFault", "CannotConnect", "PoolExhausted", "PoolNotOpen", "ConnectionLost"),
-    *("CallCancelled", "LockTimeout", "ReadOnly", "TryAgain"),
-    *("SetupError", "SchemaMissing", "SchemaOlder", "RoleMissing", "JsonNotReadable", "UnexpectedError"),
-)
-OF_RUNS = (
-    *("RunBusy", "RunAwaiting", "PoolNeeded", "CheckpointNewer", "CheckpointUpgradeMissing"),
-    *("EffectError", "EffectFailed", "EffectUnverified", "EffectDiverged", "EffectTimedOut"),
-)
-HEAD = '''"""The errors of the client: one class for each SQLSTATE of durable_pg, and those that have none.
-
-Generated from sql/errcodes.txt by tools/generate_errors.py: change those. What every error carries is in _errors.py,
-what runs and effects raise by themselves in _run_errors.py.
-"""
-
-from durable_pg._errors import (
-{imports})
-from durable_pg._run_errors import (
-{of_runs})
-
-__all__ = [
-{names}]
-
-'''
 CLASS = '''
-class {title}({base}):
+
+class {title}({base}, sqlstate="{sqlstate}", name="{name}", rule="{rule}"):
     """{meaning}"""
-
-    sqlstate = "{sqlstate}"
-    name = "{name}"
-    rule = "{rule}"
-
 '''
-FOOT = """
-BY_SQLSTATE: dict[str, type[Refused]] = {{
-{pairs}}}
-"""
 
 
 class ErrorCode(NamedTuple):
@@ -69,26 +37,12 @@ def registry() -> list[ErrorCode]:
     return [ErrorCode(*line.split(maxsplit=3)) for line in lines if line and not line.startswith("#")]
 
 
-def module() -> str:
-    """Return the text of the generated module."""
-    codes = registry()
-    names = sorted([*BY_HAND, *OF_RUNS, "BY_SQLSTATE", *(code.title for code in codes)], key=_isort)
-    text = HEAD.format(
-        imports=_listed(BY_HAND),
-        of_runs=_listed((*OF_RUNS, *OWN_BASES.values())),
-        names="".join(f'    "{name}",\n' for name in names),
-    )
-    text += "".join(_class(code) for code in codes)
-    return text + FOOT.format(pairs="".join(f'    "{code.sqlstate}": {code.title},\n' for code in codes))
-
-
-def _listed(names: tuple[str, ...]) -> str:
-    return "".join(f"    {name},\n" for name in sorted(names))
-
-
-def _isort(name: str) -> tuple[bool, str]:
-    """Constants first, as ruff sorts __all__."""
-    return not name.isupper(), name
+def module(text: str) -> str:
+    """Return the module with its last part as the registry has it."""
+    by_hand, mark, _ = text.partition(MARK)
+    if not mark:
+        raise SystemExit(f"{TARGET.name} has lost the line: {MARK.strip()}")
+    return by_hand + MARK + "".join(map(_class, registry()))
 
 
 def _class(code: ErrorCode) -> str:
@@ -101,9 +55,11 @@ def _class(code: ErrorCode) -> str:
 
 def main() -> int:
     """Write or compare the module; returns the exit code."""
+    before = TARGET.read_text("utf-8")
+    now = module(before)
     if "--check" not in sys.argv[1:]:
-        TARGET.write_text(module(), "utf-8")
-    elif TARGET.read_text("utf-8") != module():
+        TARGET.write_text(now, "utf-8")
+    elif before != now:
         sys.stderr.write("out of date: durable_pg/errors.py; run python tools/generate_errors.py\n")
         return 1
     return 0

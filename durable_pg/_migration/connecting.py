@@ -12,7 +12,6 @@ from sqlalchemy.engine import Connection
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
-from durable_pg._diagnostics import diagnostic, primary_message, sqlstate
 from durable_pg._migration.database import TRUSTED_PATH
 from durable_pg._migration.errors import (
     BadRequest,
@@ -20,7 +19,8 @@ from durable_pg._migration.errors import (
     MigrationError,
     WaitTimedOut,
 )
-from durable_pg._reaching import Unreadable, hint, hint_for_client, understand, without_password
+from durable_pg._wire.address import Unreadable, hint, hint_for_client, understand, without_password
+from durable_pg._wire.diagnostics import diagnostic, primary_message, sqlstate
 
 
 @contextmanager

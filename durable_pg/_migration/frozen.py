@@ -16,13 +16,13 @@ from typing import cast
 from alembic.runtime.migration import MigrationContext
 from sqlalchemy.engine import Connection
 
-from durable_pg._diagnostics import diagnostic, primary_message, sqlstate
 from durable_pg._migration.database import execute_script
 from durable_pg._migration.errors import (
     MigrationError,
     RowsExist,
     WaitTimedOut,
 )
+from durable_pg._wire.diagnostics import diagnostic, primary_message, sqlstate
 
 _MARKER = re.compile(
     r"^--! (?:(?P<kind>by hand|dropped): )?(?P<path>\S+)(?: sha256:(?P<digest>[0-9a-f]{64}))?$", re.MULTILINE

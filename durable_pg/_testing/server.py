@@ -15,8 +15,8 @@ import psycopg
 from psycopg import sql
 
 from durable_pg import migrate
-from durable_pg._reaching import Unreadable, hint, understand, without_password
 from durable_pg._testing import Unreachable, Unusable
+from durable_pg._wire.address import Unreadable, hint, understand, without_password
 from durable_pg.roles import ALL, BACK, FRONT, OWNER
 
 MIGRATOR = "mig"

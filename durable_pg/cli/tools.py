@@ -102,7 +102,7 @@ def _declared(module: str) -> dict[str, str]:
     if "" not in sys.path:
         sys.path.insert(0, "")
     # It brings the whole client along, which no other command needs.
-    from durable_pg.tool_registry import declarations  # noqa: PLC0415
+    from durable_pg.tools import declarations  # noqa: PLC0415
 
     try:
         found = declarations(importlib.import_module(module))

@@ -10,9 +10,9 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from durable_pg.client import Durable, Identity
+from durable_pg import Durable, Identity
 from durable_pg.demo.working import Provider
-from durable_pg.effects import Failed
+from durable_pg.tools import Failed
 
 _LEASE = timedelta(seconds=1)
 _PATIENCE = 30.0

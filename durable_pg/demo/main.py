@@ -13,7 +13,7 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
-from durable_pg.client import Durable
+from durable_pg import Durable
 from durable_pg.demo.attacks import ATTACKS, Attack
 from durable_pg.demo.database import DemoDatabase, demo_database
 from durable_pg.demo.killed import Killed, kill_one

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
-from durable_pg.client import Identity
+from durable_pg import Identity
 from durable_pg.types import RunOutcome
 
 # Between two questions whether a busy run is settled.

@@ -22,7 +22,7 @@ from typing import Any
 
 import psycopg
 
-from durable_pg.client import Durable
+from durable_pg import Durable
 from durable_pg.demo.recording import AgentRun, Event, record
 
 TENANT = "airline-one"

@@ -16,11 +16,10 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from durable_pg.client import Durable, Identity
+from durable_pg import Durable, Identity, Run
 from durable_pg.demo.recording import AgentRun, Event
-from durable_pg.effects import Failed, Succeeded
 from durable_pg.errors import LeaseLost, RunBusy, RunSettled
-from durable_pg.running import Run
+from durable_pg.tools import Failed, Succeeded
 from durable_pg.types import NewEvent
 
 APP = "airline"

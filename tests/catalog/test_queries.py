@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from durable_pg import AsyncIdentity, AsyncMaintainer, Identity, Maintainer
-from durable_pg._client import calls, effect_calls, run_calls, step_calls
-from durable_pg._client.queries import QUERIES, with_colons
+from durable_pg import AsyncIdentity, AsyncMaintainer, Identity, Maintainer, types
+from durable_pg._wire.statements import QUERIES, with_colons
 from tests.support.harness import Database
 
 STATEMENT = re.compile(
@@ -24,7 +23,7 @@ OF_MAINTAINERS = ("list_resumable", "reap_runs")
 # Built of other calls, and none of their own.
 OF_CALLS = {"run", "run_once"}
 TYPES = {"timestamp with time zone": "timestamptz"}
-BUILDERS = {**vars(calls), **vars(run_calls), **vars(effect_calls), **vars(step_calls)}
+METHODS = {name: method for owner in (Identity, Maintainer) for name, method in getmembers(owner, isfunction)}
 
 
 def parts(name: str) -> Mapping[str, str]:
@@ -110,9 +109,9 @@ def test_a_statement_gives_every_argument_by_its_name_and_type(module_db: Databa
 
 def kind(name: str) -> type[Any]:
     """Return the dataclass that a call makes of a row."""
-    hint = BUILDERS[name].__annotations__["return"]
-    (found,) = re.findall(r"(?:list\[)?(\w+)\]?(?: \| None)?\]$", str(hint))
-    return BUILDERS[found]  # type: ignore[no-any-return]
+    hint = METHODS[name].__annotations__["return"]
+    (found,) = re.findall(r"^(?:list\[)?(\w+)\]?(?: \| None)?$", str(hint))
+    return getattr(types, found)  # type: ignore[no-any-return]
 
 
 # How a column of each type is read, so that no setting of the connection has a say.

@@ -2,7 +2,7 @@
 
 import pytest
 
-from durable_pg import _url
+from durable_pg._wire import address
 from tests.migrations.support import durable_pg
 from tests.support.harness import Database
 from tests.support.servers import Server
@@ -95,4 +95,4 @@ def test_no_password_is_ever_printed(url: str) -> None:
     ],
 )
 def test_a_good_url_passes_as_it_is(url: str) -> None:
-    assert _url.conninfo(url) == url
+    assert address.conninfo(url) == url

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from durable_pg import Durable, Identity
-from durable_pg._client import calls
 from durable_pg.errors import OpeningMessageDiffers
 from durable_pg.types import Session
 from tests.client import workers
+from tests.client.built import call_of
 from tests.support.calls import said, tool_response
 from tests.support.rented import Rented, nothing_written, stored
 
@@ -79,9 +79,5 @@ def test_another_message_for_the_invocation_is_refused(db: Rented, me: Identity,
 def test_an_event_is_sent_again_by_itself_only_when_its_name_makes_it_one(
     session: Session, event_id: str | None, repeatable: bool
 ) -> None:
-    rest = dict.fromkeys(("metadata", "state_delta", "occurred_at", "extra_tool_calls", "expected_revision", "attempt"))
-    who = calls.identify("T1", "U1")
-    call = calls.append_event(
-        who, session, "user", "x", invocation_id="inv-1", event_id=event_id, repeatable=False, **rest
-    )
+    call = call_of(lambda me: me.append_event(session, "user", "x", invocation_id="inv-1", event_id=event_id))
     assert call.repeatable is repeatable

@@ -13,17 +13,20 @@ import pytest
 from psycopg_pool import AsyncConnectionPool, ConnectionPool
 
 from durable_pg import AsyncDurable, Durable
-from durable_pg._client import calls, faults, io, run_calls
+from durable_pg._sync import transport
+from durable_pg._wire import faults
 from durable_pg.errors import ConnectionLost, DurableError
+from tests.client.built import call_of
 from tests.support.rented import Rented
 
 PLACES = [
     (function, line)
-    for function in (io.OnPool._fetch, io._fetch_on, io._execute)  # noqa: SLF001
+    for function in (transport.OnPool._fetch, transport._fetch_on, transport._execute)  # noqa: SLF001
     for line in range(1, len(inspect.getsourcelines(function)[0]))
 ]
 
 
+NOWHERE = "00000000-0000-0000-0000-000000000000"
 IN_NOBODYS_HANDS = ("autocommit = connection.autocommit", "try:", "finally:", "hand_back(self.pool, connection)")
 
 
@@ -56,7 +59,7 @@ def test_a_signal_in_any_line_leaves_no_connection_changed_or_lost(
     db: Rented, pool: ConnectionPool, function: Any, line: int
 ) -> None:
     source = inspect.getsourcelines(function)[0][line].strip()
-    if function is io.OnPool._fetch and source in IN_NOBODYS_HANDS:  # noqa: SLF001
+    if function is transport.OnPool._fetch and source in IN_NOBODYS_HANDS:  # noqa: SLF001
         pytest.skip("between the pool's hands and ours nobody can catch it")
     me = Durable(pool).act_as(db.tenant("T1"), "U1")
     sys.settrace(raise_at(function, line))
@@ -103,29 +106,17 @@ async def test_a_call_that_is_cancelled_while_its_connection_goes_back_loses_non
 @pytest.mark.parametrize("sqlstate", ["58030", "57014", "40001", "XX000"])
 def test_what_ends_the_session_says_nothing_of_the_statement(severity: str, sqlstate: str) -> None:
     """A PANIC while the commit is written may leave a commit; a pooler reports a lost server as FATAL."""
-    call = calls.append_event(
-        calls.identify("T1", "U1"),
-        "00000000-0000-0000-0000-000000000000",
-        "agent",
-        None,
-        **dict.fromkeys(
-            (
-                *("invocation_id", "event_id", "metadata", "state_delta", "occurred_at"),
-                *("extra_tool_calls", "expected_revision", "attempt"),
-            )
-        ),
-        repeatable=False,
-    )
+    call = call_of(lambda me: me.append_event(NOWHERE, "agent"))
     error = told_by_the_server(severity, sqlstate)
     assert isinstance(faults.translate(error, call), ConnectionLost)
     assert faults.translate(error, call).may_have_taken_effect is True
     assert faults.translate(error, call, undone_with_connection=True).may_have_taken_effect is False
-    read = run_calls.list_runs(calls.identify("T1", "U1"), None)
+    read = call_of(lambda me: me.list_runs())
     assert faults.translate(error, read).may_have_taken_effect is False
 
 
 def test_an_error_of_the_statement_says_that_it_is_undone() -> None:
-    call = calls.close_session(calls.identify("T1", "U1"), "00000000-0000-0000-0000-000000000000", None)
+    call = call_of(lambda me: me.close_session(NOWHERE))
     told: DurableError = faults.translate(told_by_the_server("ERROR", "57014"), call)
     assert told.may_have_taken_effect is False
 

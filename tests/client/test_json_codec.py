@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from durable_pg._client.codec import LIMIT, NotReadable, NotStorable, decode, encode
+from durable_pg._wire.json_text import LIMIT, NotReadable, NotStorable, decode, encode
 from tests.client.odd_json import EQUAL, REFUSED, REFUSED_AS_A_WHOLE, Word, label
 
 
@@ -185,7 +185,7 @@ def test_what_is_not_json_is_not_readable(text: str) -> None:
 def test_more_than_the_database_takes_is_refused_before_it_is_sent(
     monkeypatch: pytest.MonkeyPatch, character: str
 ) -> None:
-    monkeypatch.setattr("durable_pg._client.codec.LIMIT", 1 << 20)
+    monkeypatch.setattr("durable_pg._wire.json_text.LIMIT", 1 << 20)
     fits = (1 << 20) // len(character.encode()) - 2
     assert encode(character * fits, "content")
     assert refusal(character * (fits + 2)).reason == "it takes over 1 MB"

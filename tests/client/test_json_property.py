@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from durable_pg._client.codec import NotStorable, decode, encode
+from durable_pg._wire.json_text import NotStorable, decode, encode
 from tests.client.odd_json import EQUAL, REFUSED, REFUSED_AS_A_WHOLE
 from tests.support.calls import append, call, events, open_session, start
 from tests.support.harness import Connection, Database, refused, value

@@ -10,7 +10,7 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from durable_pg import AsyncDurable
-from durable_pg._url import VARIABLES
+from durable_pg._wire.address import VARIABLES
 from durable_pg.errors import ArgumentInvalid, CannotConnect, DurableError
 from tests.client.fake_server import NOBODY, silent, that_says
 from tests.client.proxy import Proxy, in_front_of

@@ -15,7 +15,7 @@ import pytest
 import pytest_asyncio
 
 from durable_pg import AsyncDurable, AsyncIdentity, AsyncRun, Durable, Identity
-from durable_pg._client.calling import see_through_async
+from durable_pg._async.waiting import see_through
 from durable_pg.errors import ConnectionLost, EffectTimedOut, EffectUnverified
 from durable_pg.types import Session
 from tests.client.disturbing import once_blocked, wait_until
@@ -139,9 +139,9 @@ async def test_a_call_that_is_seen_through_does_not_outlast_its_time() -> None:
         await asyncio.Event().wait()
 
     with pytest.raises(ConnectionLost, match="no answer in time") as lost:
-        await see_through_async(never(), after_cancel=10, in_all=0.05)
+        await see_through(never(), after_cancel=10, in_all=0.05)
     assert lost.value.may_have_taken_effect
-    task = asyncio.create_task(see_through_async(never(), after_cancel=0.05))
+    task = asyncio.create_task(see_through(never(), after_cancel=0.05))
     await asyncio.sleep(0)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):

@@ -7,7 +7,7 @@ import pytest
 from pytest_postgresql.executors import NoopExecutor
 
 from durable_pg import Durable, Identity, migrate
-from durable_pg._client.queries import QUERIES
+from durable_pg._wire.statements import QUERIES
 from durable_pg.errors import DurableError, RoleMissing, SchemaMissing, SchemaOlder
 from tests.client.disturbing import told
 from tests.client.every_call import every_call

@@ -6,7 +6,7 @@ import pytest
 from pytest_postgresql.executors import NoopExecutor
 
 from durable_pg import AsyncDurable, AsyncIdentity, migrate
-from durable_pg._client.queries import QUERIES
+from durable_pg._wire.statements import QUERIES
 from durable_pg.errors import DurableError, RoleMissing, SchemaMissing, SchemaOlder
 from tests.client.disturbing import told
 from tests.client.every_call_async import every_call_async

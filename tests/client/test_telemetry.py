@@ -111,7 +111,7 @@ def test_the_client_does_without_opentelemetry() -> None:
     """In a process where it can't be imported."""
     script = (
         "import sys; sys.modules['opentelemetry'] = None\n"
-        "from durable_pg import Durable\nfrom durable_pg._client import telemetry\n"
+        "from durable_pg import Durable\nfrom durable_pg._wire import telemetry\n"
         "assert telemetry.trace is None and Durable\n"
     )
     subprocess.run([sys.executable, "-c", script], check=True)

@@ -11,7 +11,7 @@ import pytest
 
 from durable_pg import Durable, Identity, Succeeded, declared_tools, durable_tool
 from durable_pg.errors import EffectFailed, EffectPayloadDiffers, LeaseLost
-from durable_pg.tool_registry import declarations, tool_of
+from durable_pg.tools import declarations, tool_of
 from durable_pg.types import Session
 from tests.client.leases import let_the_lease_run_out, statuses, wait_until_the_provider_forgets
 from tests.client.provider import LOOK, Declined

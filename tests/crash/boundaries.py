@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from durable_pg import Durable
-from durable_pg._client import io
+from durable_pg._sync import transport
 from tests.crash.agent import Journal, Settings, Worker
 from tests.crash.shop import Shop
 
@@ -55,7 +55,7 @@ def work(settings: Settings, invocation: str, deadly: int) -> None:
         found = dispatcher.maintainer().list_resumable(max_runs=1000)
         (chosen,) = (run for run in found if run.invocation_id == invocation)
         boundary = Boundary(deadly)
-        boundary.around(io.OnPool, "fetch")
+        boundary.around(transport.OnPool, "fetch")
         boundary.around(Shop, "_request")
         worker.execute(chosen)
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from durable_pg._reaching import understand
 from durable_pg._testing import PREFIX, URL
+from durable_pg._wire.address import understand
 from tests.plugin.projects import Project
 from tests.plugin.test_fixtures import AGENT
 
