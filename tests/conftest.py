@@ -1,7 +1,7 @@
 """Fixtures: one server a run, one migrated template a worker, one database a test."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -13,9 +13,12 @@ from pytest_postgresql import factories
 from pytest_postgresql.executors import NoopExecutor
 
 from durable_pg import migrate
-from tests.support import servers
+from tests.support import collection, servers
 from tests.support.harness import PROCESS, Database, new_name
+from tests.support.limits import pytest_timeout_set_timer
 from tests.support.servers import Server
+
+__all__ = ["pytest_timeout_set_timer"]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -53,13 +56,16 @@ ONCE = (
 )
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Generator[None, None, None]:
+    collection.keep(config, items)  # as it is before anything shuffles it
     here = Path(__file__).parent
     for item in items:
         # A generated twin sends the same statements as the test it is made of.
         is_twin = item.path.with_name(f"{item.path.stem}_async.py").exists()
         if is_twin or item.path.relative_to(here).as_posix().startswith(ONCE):
             item.add_marker("once")
+    return (yield)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -21,6 +21,7 @@ from durable_pg.errors import ConnectionFault, EffectUnverified, LeaseLost, RunA
 from durable_pg.types import ResumableRun
 from tests.crash.shop import Shop
 from tests.crash.turn import Turn
+from tests.crash.watch import WAITS
 
 
 @dataclass(frozen=True)
@@ -58,9 +59,6 @@ class Journal:
                     break
                 self._read += len(line)
                 yield json.loads(line)
-
-
-WAITS = "waits for a person"
 
 
 @dataclass

@@ -5,18 +5,19 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tests.crash.stage import Front, Workers, wait_for
-from tests.support.harness import value
+from psycopg.rows import DictRow
 
-# Runs that somebody executes, or may claim without waiting for a person.
+from tests.crash.stage import Front, Workers, wait_for
+
+# As list_resumable() tells it to the workers: which runs are open, and whether somebody has to look into an effect.
 OPEN = """
-select count(*) from durable.runs as r where r.status in ('running', 'interrupted') and (
-    r.lease_expires_at > clock_timestamp() or not exists (
-        select from durable.effects as e where e.tenant_id = r.tenant_id and e.run_uid = r.run_uid
-            and (e.tool = 'mail' or e.tool = 'booking' and not %s)
-            and (e.status = 'unverified' or e.status = 'begun' and e.lease_expires_at <= clock_timestamp())
-    )
-)
+select r.run_uid, r.attempt, r.lease_expires_at > clock_timestamp() as held, exists (
+    select from durable.effect_calls as c
+    join durable.effects as e on e.tenant_id = c.tenant_id and e.effect_uid = c.effect_uid
+    where c.tenant_id = r.tenant_id and c.run_uid = r.run_uid
+        and (e.status = 'unverified' or e.status = 'begun' and e.lease_expires_at <= clock_timestamp())
+) as unverified
+from durable.runs as r where r.status in ('running', 'interrupted')
 """
 LEASE_SECONDS = 1.5
 
@@ -51,9 +52,13 @@ class Killer:
         wait_for(lambda: self.open_runs() == 0, 120, lambda: f"{self.open_runs()} runs are stuck; {self._complaints()}")
 
     def open_runs(self) -> int:
-        """Count the runs that go on without a person."""
+        """Count the runs that go on without a person: those that a worker executes, or may still take."""
         with self.workers.database.server.connect(self.workers.database.name) as root:
-            return int(value(root, OPEN, self.workers.mode == "dedupes"))
+            runs = root.execute(OPEN).fetchall()
+        return sum(run["held"] or not (run["unverified"] and self._is_given_up(run)) for run in runs)
+
+    def _is_given_up(self, run: DictRow) -> bool:
+        return self.workers.watch.waits_for_a_person(str(run["run_uid"]), run["attempt"])
 
     def _keep_busy(self) -> list[str]:
         """Submit orders if there are too few, and name the workers that are at one."""

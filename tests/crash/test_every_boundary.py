@@ -19,6 +19,7 @@ REFUSALS = {"refuses_first": 0.1, "refuses_always": 0.03}
 MODES = ("dedupes", "forgets") if STRIDE == 1 else ("forgets",)
 
 
+@pytest.mark.timeout(300 if STRIDE > 1 else 3600)
 @pytest.mark.parametrize("mode", MODES)
 def test_wherever_a_worker_dies_nothing_happens_twice_and_nothing_is_lost(
     db: Database, tmp_path: Path, capsys: pytest.CaptureFixture[str], mode: str

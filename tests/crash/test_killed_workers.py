@@ -16,6 +16,8 @@ KILLS = int(os.environ.get("DURABLE_PG_CRASH_KILLS", "8"))
 SEED = int(os.environ.get("DURABLE_PG_CRASH_SEED", "4"))
 
 
+# It waits for runs to get on, for as long as each of its own waits says.
+@pytest.mark.timeout(300 + 10 * KILLS)
 @pytest.mark.parametrize("mode", ["dedupes", "forgets"])
 def test_killed_stalled_and_cut_off_workers_do_nothing_twice_and_lose_nothing(
     db: Database, tmp_path: Path, capsys: pytest.CaptureFixture[str], mode: str

@@ -15,7 +15,7 @@ from tests.support.servers import Server
 
 RESTARTS = max(3, int(os.environ.get("DURABLE_PG_CRASH_KILLS", "0")) // 10)
 SEED = int(os.environ.get("DURABLE_PG_CRASH_SEED", "4"))
-pytestmark = pytest.mark.once
+pytestmark = [pytest.mark.once, pytest.mark.timeout(300 + 30 * RESTARTS)]
 
 
 @pytest.fixture

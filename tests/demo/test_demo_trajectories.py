@@ -72,7 +72,7 @@ def test_the_report_shows_names_of_the_file_as_they_are(packed: Path) -> None:
     [
         (b"not json", "no JSON"),
         (b"\x1f\x8bcut", "no JSON"),
-        (gzip.compress(b"[]")[:-9] + b"damaged..", "no JSON"),
+        (gzip.compress(b"[]", mtime=0)[:-9] + b"damaged..", "no JSON"),
         (b"{}", "expected a list of runs"),
         (b"[]", "expected a list of runs"),
         (b'[{"task_id": 1}]', "run 0 is not an object with"),
@@ -84,6 +84,10 @@ def test_the_report_shows_names_of_the_file_as_they_are(packed: Path) -> None:
         (b'[{"task_id": 1, "trial": 1, "user_id": "u", "messages": [{"role": "system"}]}]', "run 0 is not"),
         (b'[{"task_id": 1, "trial": 1, "user_id": "u", "messages": 7}]', "run 0 is not an object with"),
     ],
+    ids=(
+        *("text", "gzip cut short", "gzip damaged", "an object", "no run", "no messages", "an empty message"),
+        *("a tool call that is none", "no user", "messages that are none"),
+    ),
 )
 def test_a_file_of_something_else_is_refused_before_a_server_is_started(
     tmp_path: Path, content: bytes, message: str
