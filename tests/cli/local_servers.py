@@ -19,7 +19,8 @@ import psycopg
 from psycopg.conninfo import make_conninfo
 
 from durable_pg.local import LOGINS
-from tests.migrations.support import ROOT, environment, start
+from tests.migrations.support import start
+from tests.support.cli import ROOT, environment
 
 FRONT_LOGINS = tuple(login for login in LOGINS if login != "mig")
 

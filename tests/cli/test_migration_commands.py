@@ -8,7 +8,8 @@ import time
 import pytest
 
 from durable_pg import __version__, catalog, migrate
-from tests.migrations.support import durable_pg, start
+from tests.migrations.support import start
+from tests.support.cli import durable_pg
 from tests.support.harness import Database, value
 from tests.support.servers import Server
 

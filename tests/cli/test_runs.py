@@ -5,8 +5,8 @@ import json
 import pytest
 
 from tests.cli.recorded import Recorded, age, record
-from tests.migrations.support import durable_pg
 from tests.support.calls import call, open_session, start
+from tests.support.cli import durable_pg
 from tests.support.harness import Database
 
 MINE = ("--tenant", "T1", "--user", "U1")

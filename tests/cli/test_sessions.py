@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.cli.recorded import SENT, WIDE, Recorded, record
-from tests.migrations.support import durable_pg
+from tests.support.cli import durable_pg
 from tests.support.harness import Database, rows
 
 MINE = ("--tenant", "T1", "--user", "U1")

@@ -11,7 +11,8 @@ import pytest
 from rich.cells import cell_len
 
 from tests.cli.recorded import WIDE, Recorded, durable_pg_in_terminal, record
-from tests.migrations.support import durable_pg, environment, start
+from tests.migrations.support import start
+from tests.support.cli import durable_pg, environment
 from tests.support.harness import Database, value
 
 MINE = ("--tenant", "T1", "--user", "U1")

@@ -9,8 +9,8 @@ from uuid import UUID
 import pytest
 
 from tests.cli.recorded import NASTY, SENT, WIDE, Recorded, age, record
-from tests.migrations.support import durable_pg
 from tests.support.calls import append, call, open_session, rewind_before, said, say, settle, start
+from tests.support.cli import durable_pg
 from tests.support.harness import Database
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.migrations.support import ROOT, durable_pg
 from tests.support.calls import call
+from tests.support.cli import ROOT, durable_pg, durable_pg_process
 from tests.support.harness import Database, rows
 
 MODULE = """
@@ -36,7 +36,7 @@ def shop(tmp_path: Path) -> Path:
 
 def sync(db: Database, shop: Path, *options: str, module: str = "shop_tools", login: str = "operator") -> Any:
     command = ("tools", "sync", module, "--app", "support", "--tenant", "T1", "--url", db.url(login), *options)
-    return durable_pg(*command, extra={"PYTHONPATH": f"{ROOT}:{shop}"})
+    return durable_pg_process(*command, extra={"PYTHONPATH": f"{ROOT}:{shop}"})
 
 
 def stored(db: Database) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from datetime import date, datetime, timedelta, timezone
 from inspect import Parameter, getmembers, isfunction, signature
+from itertools import groupby
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -126,9 +127,10 @@ def parameters_of(method: Callable[..., Any]) -> list[Parameter]:
     return [parameter for parameter in signature(method).parameters.values() if parameter.name not in ("self", "cls")]
 
 
-def bad_arguments(methods: dict[str, Callable[..., Any]], values: dict[str, tuple[Any, ...]]) -> list[Bad]:
-    """Return every method with every bad value of every parameter."""
-    return [bad for name, method in methods.items() for bad in _bad_arguments_of(name, method, values)]
+def bad_arguments(methods: dict[str, Callable[..., Any]], values: dict[str, tuple[Any, ...]]) -> list[list[Bad]]:
+    """Return for each parameter of every method its bad values."""
+    every = [bad for name, method in methods.items() for bad in _bad_arguments_of(name, method, values)]
+    return [list(of_one) for _, of_one in groupby(every, key=lambda bad: (bad.method, bad.parameter))]
 
 
 def values_of(method: str, parameter: str, values: dict[str, tuple[Any, ...]]) -> tuple[Any, ...]:
@@ -146,6 +148,6 @@ def _bad_arguments_of(name: str, method: Callable[..., Any], values: dict[str, t
             yield Bad(name, parameter.name, value, {**needed, parameter.name: value})
 
 
-def name_of(bad: Bad) -> str:
-    """Name a test after it, in ASCII and not at length."""
-    return f"{bad.method}-{bad.parameter}-{ascii(bad.value)[:24] if not isinstance(bad.value, int | UUID) else ''}"
+def name_of(of_one: list[Bad]) -> str:
+    """Name a test after the parameter."""
+    return f"{of_one[0].method}-{of_one[0].parameter}"

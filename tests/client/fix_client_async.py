@@ -7,19 +7,20 @@ import pytest_asyncio
 from psycopg_pool import AsyncConnectionPool
 
 from durable_pg import AsyncDurable, AsyncIdentity
-from tests.client.ways import POOLS, WAYS, address
+from tests.client.ways import POOLS, address
 from tests.support.rented import Rented
 
 
-@pytest_asyncio.fixture(params=WAYS)
+@pytest_asyncio.fixture
 async def durable_async(db: Rented, request: pytest.FixtureRequest) -> AsyncIterator[AsyncDurable]:
-    """The client over each of its ways to the database."""
-    with address(db, request.param) as url:
-        if request.param not in POOLS:
+    """The client by a URL, or by whichever way a test names: see every_way."""
+    way = getattr(request, "param", "url")
+    with address(db, way) as url:
+        if way not in POOLS:
             async with AsyncDurable.from_url(url) as durable:
                 yield durable
             return
-        async with AsyncConnectionPool(url, min_size=1, open=False, kwargs=POOLS[request.param]) as pool:
+        async with AsyncConnectionPool(url, min_size=1, open=False, kwargs=POOLS[way]) as pool:
             yield AsyncDurable(pool)
 
 

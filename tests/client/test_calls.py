@@ -1,4 +1,3 @@
-# Generated from test_calls_async.py by tools/async_to_sync.py: change that.
 """Each method gives back what the database recorded, over every way to it."""
 
 from dataclasses import FrozenInstanceError
@@ -9,8 +8,11 @@ import pytest
 
 from durable_pg import Identity
 from durable_pg.errors import ArgumentInvalid
+from tests.client.ways import every_way
 from tests.support.calls import said, tool_call, tool_response
 from tests.support.rented import Rented, nothing_written, stored
+
+pytestmark = every_way
 
 
 def test_a_session_is_created_and_then_found(me: Identity) -> None:

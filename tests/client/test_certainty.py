@@ -1,4 +1,3 @@
-# Generated from test_certainty_async.py by tools/async_to_sync.py: change that.
 """What looks certain and is not: no call of a tool follows from it."""
 
 from collections.abc import Iterator

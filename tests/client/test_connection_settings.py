@@ -1,4 +1,3 @@
-# Generated from test_connection_settings_async.py by tools/async_to_sync.py: change that.
 """A client on somebody's connection works whatever its settings are, and changes none of them."""
 
 from collections.abc import Iterator

@@ -1,4 +1,3 @@
-# Generated from test_d04_order_of_equal_times_async.py by tools/async_to_sync.py: change that.
 """D04, google/adk-python#453 and aws/bedrock-agentcore-sdk-python#63: events of one second came back shuffled."""
 
 from datetime import datetime, timedelta, timezone

@@ -1,4 +1,3 @@
-# Generated from test_d05_nul_async.py by tools/async_to_sync.py: change that.
 r"""D05, aegra/aegra#227: a tool returned \u0000, the insert was refused and the run ended in error."""
 
 from typing import Any

@@ -1,4 +1,3 @@
-# Generated from test_d06_long_text_async.py by tools/async_to_sync.py: change that.
 """D06, google/adk-python#4993, #2821 and #3351: a long error text overflowed a varchar and the turn was lost."""
 
 from typing import Any

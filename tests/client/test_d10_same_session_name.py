@@ -1,4 +1,3 @@
-# Generated from test_d10_same_session_name_async.py by tools/async_to_sync.py: change that.
 """D10, google/adk-python#1641 and #1341: events were read by session id alone, so users saw each other's messages."""
 
 from collections.abc import Callable

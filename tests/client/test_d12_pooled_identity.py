@@ -1,4 +1,3 @@
-# Generated from test_d12_pooled_identity_async.py by tools/async_to_sync.py: change that.
 """D12, raia-live/amfs#363: the tenant was set on a pooled connection, and another request ran with it."""
 
 from collections.abc import Callable, Iterator

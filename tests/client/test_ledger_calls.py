@@ -1,4 +1,3 @@
-# Generated from test_ledger_calls_async.py by tools/async_to_sync.py: change that.
 """The calls about leases, effects, checkpoints and tools give back what the database recorded, over every way to it."""
 
 from datetime import datetime, timedelta, timezone
@@ -10,9 +9,11 @@ import pytest
 from durable_pg import Durable, Identity
 from durable_pg.errors import ArgumentInvalid, EffectNotFound, LeaseLost, RunNotFound, WriteOnce
 from tests.client.leases import lease_of, let_the_lease_run_out, statuses
+from tests.client.ways import every_way
 from tests.support.calls import said, tool_call
 from tests.support.rented import Rented, nothing_written, stored
 
+pytestmark = every_way
 LOOKED = {"channel": "API", "seen": "refund re_7"}
 
 

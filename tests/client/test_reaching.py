@@ -1,4 +1,3 @@
-# Generated from test_reaching_async.py by tools/async_to_sync.py: change that.
 """How people write an address, what they are told when it leads nowhere, and that no password is ever told."""
 
 import logging

@@ -1,4 +1,3 @@
-# Generated from test_schema_fit_async.py by tools/async_to_sync.py: change that.
 """A database that the client doesn't fit says what to do, and nothing is written; a newer schema will do."""
 
 from collections.abc import Iterator

@@ -1,4 +1,3 @@
-# Generated from test_tool_registry_async.py by tools/async_to_sync.py: change that.
 """@durable_tool: the function stays what it was, and run.call() calls it through the ledger."""
 
 import inspect

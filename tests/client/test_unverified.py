@@ -1,4 +1,3 @@
-# Generated from test_unverified_async.py by tools/async_to_sync.py: change that.
 """Effects that nobody knows about: who is asked, what is believed, and what is never called again."""
 
 from collections.abc import Iterator

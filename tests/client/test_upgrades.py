@@ -1,4 +1,3 @@
-# Generated from test_upgrades_async.py by tools/async_to_sync.py: change that.
 """Checkpoints of older programs are brought up to date on resume; what can't be understood is refused, not guessed."""
 
 from collections.abc import Iterator

@@ -16,6 +16,9 @@ POOLS: dict[str, dict[str, Any]] = {
     "autocommit pool": {"autocommit": True, "prepare_threshold": None},
 }
 WAYS = ("url", *POOLS, "pgbouncer")
+# For tests of what could differ by the way; the others take one.
+every_way = pytest.mark.parametrize("durable", WAYS, indirect=True)
+every_way_async = pytest.mark.parametrize("durable_async", WAYS, indirect=True)
 
 
 @contextmanager

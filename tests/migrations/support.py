@@ -15,32 +15,19 @@ import pytest
 from psycopg import sql
 
 from migrations.frozen_tree import Tree
+from tests.support import cli
+from tests.support.cli import ROOT, environment
 from tests.support.harness import Database, new_name
 from tests.support.servers import ROLES, Server
-
-ROOT = Path(__file__).resolve().parents[2]
-LIBPQ = ("DURABLE_PG_URL", "DATABASE_URL", "PGHOST", "PGPORT", "PGUSER", "PGDATABASE", "PGPASSWORD", "PGSERVICE")
-
-
-def environment(root: Path = ROOT, **extra: str) -> dict[str, str]:
-    """Return this process's environment without a database in it, and with the package of `root`."""
-    kept = {name: text for name, text in os.environ.items() if name not in LIBPQ}
-    return {**kept, "PYTHONPATH": str(root), **extra}
 
 
 def durable_pg(
     *arguments: str, root: Path = ROOT, extra: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Run the command line to its end."""
-    return subprocess.run(
-        [sys.executable, "-m", "durable_pg", *arguments],
-        env=environment(root, **(extra or {})),
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-        cwd=tempfile.gettempdir(),
-    )
+    """Run a command to its end, with the package of `root`."""
+    if root == ROOT:
+        return cli.durable_pg(*arguments, extra=extra)
+    return cli.durable_pg_process(*arguments, root=root, extra=extra)
 
 
 def start(*arguments: str, root: Path = ROOT) -> subprocess.Popen[str]:
