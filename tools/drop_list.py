@@ -25,7 +25,6 @@ class Made:
 
     kind: str
     name: str
-    arguments: str = ""
 
 
 def without_bodies(text: str) -> str:
@@ -43,25 +42,23 @@ def made_by(text: str) -> list[Made]:
         if kind in _WITH_TABLE or match["name"] in _KEPT:
             continue
         if kind not in _DROPPABLE or not match["name"].startswith("durable."):
-            raise SystemExit(f"migrations/drop_list.py doesn't know how to undo: create {kind} {match['name']}")
-        arguments = _arguments(bare[match.end() :]) if kind in {"function", "procedure", "aggregate"} else ""
-        found.append(Made(kind, match["name"], arguments))
+            raise SystemExit(f"tools/drop_list.py doesn't know how to undo: create {kind} {match['name']}")
+        found.append(Made(kind, match["name"]))
     return found
 
 
 def tables_of(texts: Iterable[str]) -> list[str]:
+    """The tables that the files make."""
     return [made.name for text in texts for made in made_by(text) if made.kind == "table"]
 
 
 def drops(texts: Iterable[str]) -> str:
-    """DROP statements for all that the files make, last first."""
-    all_made = list(dict.fromkeys(made for text in texts for made in made_by(text)))
-    names = Counter(made.name for made in all_made)
-    lines = []
-    for made in reversed(all_made):
-        overloaded = made.kind == "function" and names[made.name] > 1
-        lines.append(f"drop {made.kind} {made.name}{f'({_types(made.arguments)})' if overloaded else ''};\n")
-    return "".join(lines)
+    """DROP statements for all that the files make, last first. Names are unique, so a function needs no parameters."""
+    made = [made for text in texts for made in made_by(text)]
+    twice = [name for name, count in Counter(one.name for one in made).items() if count > 1]
+    if twice:
+        raise SystemExit(f"names are unique, and these are made twice: {', '.join(twice)}")
+    return "".join(f"drop {one.kind} {one.name};\n" for one in reversed(made))
 
 
 def signatures(text: str) -> dict[str, str]:
@@ -88,21 +85,3 @@ def _arguments(rest: str) -> str:
         if depth == 0:
             return rest[start:place]
     raise SystemExit("a parameter list is not closed")
-
-
-def _types(arguments: str) -> str:
-    parts, depth, current = [], 0, ""
-    for char in arguments:
-        depth += {"(": 1, ")": -1}.get(char, 0)
-        if char == "," and depth == 0:
-            parts.append(current)
-            current = ""
-        else:
-            current += char
-    parts.append(current)
-    types = []
-    for part in parts:
-        words = re.split(r"\s+default\s+|\s*:?=\s*", part.strip(), maxsplit=1)[0].split()
-        if words and words[0] != "out":
-            types.append(" ".join(words[2:] if words[0] in {"inout", "variadic", "in"} else words[1:]))
-    return ", ".join(types)

@@ -1,10 +1,9 @@
 """Freezes sql/ into migrations/versions.
 
-make revision name=add_leases                     the next revision, with the files that are new or changed
-python migrations/freeze.py --rebuild-baseline    0001 anew, until the first release is tagged
-python migrations/freeze.py --seal                CHAIN anew for the newest revision, after edits by hand
-python migrations/freeze.py --check               CI: exits 1 when something isn't frozen or CHAIN is off
-python migrations/freeze.py --catalog URL         durable_pg/expected_catalog.json, from a migrated database
+make revision name=add_leases          the next revision, with the files that are new or changed
+python -m tools.freeze --baseline      0001 anew, until the first release is tagged; make generate does it too
+python -m tools.freeze --seal          CHAIN anew for the newest revision, after edits by hand
+python -m tools.freeze --check         exits 1 when something isn't frozen or CHAIN is off
 """
 
 from __future__ import annotations
@@ -12,18 +11,36 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
-from alembic.util import template_to_file
+from tools.drop_list import drops, made_by, signatures, tables_of, without_bodies
+from tools.frozen_tree import FIRST_RELEASE, OPEN, SEAL, Chunk, Tree, digest
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
 
-from durable_pg import catalog  # noqa: E402
-from durable_pg._migration.frozen import Chunk, digest  # noqa: E402
-from migrations.drop_list import drops, made_by, signatures, tables_of, without_bodies  # noqa: E402
-from migrations.frozen_tree import FIRST_RELEASE, OPEN, SEAL, Tree  # noqa: E402
-from migrations.golden import migrated_database  # noqa: E402
+_REVISION = '''\
+"""{title}."""
+
+from pathlib import Path
+
+from alembic import op
+
+from durable_pg._migration import frozen
+
+revision = "{number}"
+down_revision = {previous}
+
+HERE = Path(__file__).parent
+
+
+def upgrade() -> None:
+    frozen.run(op.get_context(), HERE, "{stem}.sql")
+
+
+def downgrade() -> None:
+    frozen.run(op.get_context(), HERE, "{stem}.down.sql")
+'''
 
 _STUB = """\
 do $by_hand$
@@ -83,20 +100,17 @@ alter default privileges grant usage on types to public;
 
 
 def main() -> int:
+    """Do what the command line asks for; returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("name", nargs="?", help="name of the next revision: lower case, words joined by _")
-    parser.add_argument("--rebuild-baseline", action="store_true")
+    parser.add_argument("--baseline", action="store_true")
     parser.add_argument("--seal", action="store_true")
     parser.add_argument("--check", action="store_true")
-    parser.add_argument("--catalog", action="store_true")
-    parser.add_argument("--root", type=Path, default=ROOT, help=argparse.SUPPRESS)
     chosen = parser.parse_args()
-    tree = Tree(chosen.root)
+    tree = Tree(ROOT)
     if chosen.check:
         return check(tree)
-    if chosen.catalog:
-        return write_catalog(tree)
-    if chosen.rebuild_baseline:
+    if chosen.baseline:
         return rebuild_baseline(tree)
     if chosen.seal:
         return seal(tree)
@@ -106,26 +120,17 @@ def main() -> int:
 
 
 def check(tree: Tree) -> int:
+    """Say what is not frozen; returns the exit code."""
     faults = [f"{path} is {what} and not frozen: make revision name=..." for path, what in tree.differences().items()]
     faults += tree.chain_faults()
     _say("\n".join(faults) or "sql/ is frozen and CHAIN is whole")
     return 1 if faults else 0
 
 
-def write_catalog(tree: Tree) -> int:
-    path = tree.root / "durable_pg" / "expected_catalog.json"
-    with migrated_database() as url:
-        path.write_text(catalog.as_json(catalog.read(url)), encoding="utf-8")
-    _say(f"wrote {path.relative_to(tree.root)}")
-    return 0
-
-
 def rebuild_baseline(tree: Tree) -> int:
-    others = [stem for stem in tree.revisions() if stem != "0001_baseline"]
-    if others:
-        raise SystemExit(f"the baseline can't be rebuilt: {others[0]} builds on it")
-    if tree.released():
-        raise SystemExit(f"the baseline can't be rebuilt: {FIRST_RELEASE} is tagged; make revision name=...")
+    """Write 0001 anew out of the whole of sql/."""
+    if reason := why_the_baseline_stays(tree):
+        raise SystemExit(f"the baseline can't be rebuilt: {reason}")
     texts = tree.manifest()
     names = list(texts)
     if names[0] != "sql/schema.sql" or f"sql/{OPEN}" != names[1] or f"sql/{SEAL}" != names[-1]:
@@ -133,8 +138,15 @@ def rebuild_baseline(tree: Tree) -> int:
     up = "".join(f"--! {path}\n{text}" for path, text in texts.items())
     _write(tree, ("0001", "baseline"), None, up, _undo(list(texts.values())) + _DEFAULTS)
     tree.write_chain()
-    _say("now: python migrations/freeze.py --catalog")
     return 0
+
+
+def why_the_baseline_stays(tree: Tree) -> str:
+    """Why 0001 is not written anew any more; empty while it may be."""
+    others = [stem for stem in tree.revisions() if stem != "0001_baseline"]
+    if others:
+        return f"{others[0]} builds on it"
+    return f"{FIRST_RELEASE} is tagged; make revision name=..." if tree.released() else ""
 
 
 def _undo(texts: list[str]) -> str:
@@ -147,6 +159,7 @@ def _undo(texts: list[str]) -> str:
 
 
 def seal(tree: Tree) -> int:
+    """Write CHAIN anew, if only the newest revision differs from it."""
     newest = tree.revisions()[-1]
     for now, recorded in zip(tree.chain(), tree.recorded_chain(), strict=False):
         if now != recorded and not now.startswith(f"{newest}."):
@@ -157,6 +170,7 @@ def seal(tree: Tree) -> int:
 
 
 def new_revision(tree: Tree, name: str) -> int:
+    """Write the revision that leads from the newest one to sql/ as it is."""
     if not re.fullmatch(r"[a-z][a-z0-9_]{2,50}", name):
         raise SystemExit("the name must be lower case words joined by _")
     if faults := tree.chain_faults():
@@ -173,7 +187,7 @@ def new_revision(tree: Tree, name: str) -> int:
     for path, what in differences.items():
         if path in (open_path, seal_path):
             continue
-        up.append(_forward(path, what, frozen.get(path), texts.get(path, ""), file))
+        up.append(_forward(path, what, frozen.get(path), texts, file))
         if what == "new":
             added.append(texts[path])
         else:
@@ -190,52 +204,60 @@ def new_revision(tree: Tree, name: str) -> int:
     return 0
 
 
-def _forward(path: str, what: str, before: Chunk | None, text: str, file: str) -> str:
+def _forward(path: str, what: str, before: Chunk | None, texts: dict[str, str], file: str) -> str:
     if what == "removed":
-        task = f"write the DROP of what {path} made, then: python migrations/freeze.py --seal"
+        task = f"write the DROP of what {path} made, then: python -m tools.freeze --seal"
         return f"--! dropped: {path}\n" + _STUB.format(file=file, task=task)
-    if what == "changed" and (reason := by_hand_reason(before.text if before else "", text)):
-        task = f"{reason} Write the ALTER that leads to {path} as it is now, then: python migrations/freeze.py --seal"
-        return f"--! by hand: {path} sha256:{digest(text)}\n" + _STUB.format(file=file, task=task)
+    text = texts[path]
+    reason = by_hand_reason(before.text if before else "", text, texts.values()) if what == "changed" else ""
+    if reason:
+        task = f"{reason} Write what leads to {path} as it is now, then: python -m tools.freeze --seal"
+        # What can be run again is there already: only what goes before it is left to write.
+        rest = "" if made_once(text) else text
+        return f"--! by hand: {path} sha256:{digest(text)}\n" + _STUB.format(file=file, task=task) + rest
     return f"--! {path}\n{text}"
 
 
 def _back(path: str, before: Chunk, rerun: bool, file: str) -> str:
     if before.kind == "copy" and rerun:
         return f"--! {path}\n{before.text}"
-    task = f"write what brings {path} back to the revision before, then: python migrations/freeze.py --seal"
+    task = f"write what brings {path} back to the revision before, then: python -m tools.freeze --seal"
     return f"--! by hand: {path}\n" + _STUB.format(file=file, task=task)
 
 
-def by_hand_reason(before: str, now: str) -> str:
-    """Why a changed file can't simply be run again; empty when it can."""
+def made_once(text: str) -> str:
+    """What the file makes that can't be made again over itself, such as a table; empty when there is nothing."""
     once = re.search(
-        r"^create\s+(?!or\s+replace)(?!\w+\s+if\s+not\s+exists)([a-z]+)", without_bodies(now), re.MULTILINE
+        r"^create\s+(?!or\s+replace)(?!\w+\s+if\s+not\s+exists)([a-z]+)", without_bodies(text), re.MULTILINE
     )
-    if once:
-        return f"It can''t be run again (create {once[1]})."
+    return once[1] if once else ""
+
+
+def by_hand_reason(before: str, now: str, everywhere: Iterable[str]) -> str:
+    """Why a changed file can't simply be run again; empty when it can. What moved to another file is not gone."""
+    if kind := made_once(now):
+        return f"It can''t be run again (create {kind})."
     if not before:
         return "Its last change was written by hand."
-    old, new = signatures(before), signatures(now)
-    changed = sorted(name for name in old if new.get(name) != old[name])
-    if changed or {made.name for made in made_by(before)} - {made.name for made in made_by(now)}:
-        return f"Parameters or result of {', '.join(changed)} changed: without a DROP both versions would stay."
-    return ""
+    texts = [*everywhere]
+    old, new = signatures(before), {name: shape for text in texts for name, shape in signatures(text).items()}
+    if changed := sorted(name for name in old if name in new and new[name] != old[name]):
+        return f"DROP first: parameters or result of {', '.join(changed)} changed, both versions would stay."
+    gone = {made.name for made in made_by(before)} - {made.name for text in texts for made in made_by(text)}
+    return f"DROP first: {', '.join(sorted(gone))} would stay." if gone else ""
 
 
 def _write(tree: Tree, revision: tuple[str, str], previous: str | None, up: str, down: str) -> None:
     number, name = revision
     stem = f"{number}_{name}"
     tree.versions.mkdir(parents=True, exist_ok=True)
-    template_to_file(
-        str(Path(__file__).parent / "script.py.mako"),
-        str(tree.versions / f"{stem}.py"),
-        "utf-8",
-        message=f"{name.replace('_', ' ').capitalize()}.",
-        up_revision=number,
-        down_revision=previous,
+    module = _REVISION.format(
+        title=name.replace("_", " ").capitalize(),
+        number=number,
+        previous=f'"{previous}"' if previous else None,
         stem=stem,
     )
+    (tree.versions / f"{stem}.py").write_text(module, encoding="utf-8", newline="\n")
     for ending, text in ((".sql", up), (".down.sql", down)):
         (tree.versions / f"{stem}{ending}").write_text(text, encoding="utf-8", newline="\n")
     _say(f"wrote migrations/versions/{stem}.py, .sql and .down.sql")

@@ -9,6 +9,8 @@ from pathlib import Path
 
 from durable_pg._migration.frozen import Chunk, chunks, digest, read_text
 
+__all__ = ["FIRST_RELEASE", "OPEN", "SEAL", "Chunk", "Tree", "digest"]
+
 FIRST_RELEASE = "v0.1.0"
 OPEN, SEAL = "schema_open.sql", "schema_seal.sql"
 
@@ -21,14 +23,17 @@ class Tree:
 
     @property
     def sql(self) -> Path:
+        """Where the schema is as it is now."""
         return self.root / "sql"
 
     @property
     def versions(self) -> Path:
+        """Where the frozen files are."""
         return self.root / "migrations" / "versions"
 
     @property
     def chain_file(self) -> Path:
+        """Where their digests are."""
         return self.root / "migrations" / "CHAIN"
 
     def manifest(self) -> dict[str, str]:
@@ -80,6 +85,7 @@ class Tree:
         return found
 
     def sealed_files(self) -> list[Path]:
+        """Every file of every revision, in order."""
         found = []
         for stem in self.revisions():
             found += [self.versions / f"{stem}{ending}" for ending in (".py", ".sql", ".down.sql")]
@@ -94,12 +100,15 @@ class Tree:
         return lines
 
     def recorded_chain(self) -> list[str]:
+        """What CHAIN holds."""
         return read_text(self.chain_file).splitlines() if self.chain_file.is_file() else []
 
     def write_chain(self) -> None:
+        """Record the chain as it is now."""
         self.chain_file.write_text("".join(f"{line}\n" for line in self.chain()), encoding="utf-8")
 
     def chain_faults(self) -> list[str]:
+        """Where CHAIN and the frozen files disagree."""
         now, recorded = self.chain(), self.recorded_chain()
         faults = [
             f"{new.split()[0]} is not what CHAIN recorded (a frozen file is never edited after its release)"

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-from commands_page import commands_page
+from tools.commands_page import commands_page
 
 ROOT = Path(__file__).resolve().parent.parent
 CLASSES = {
@@ -52,7 +52,7 @@ def errors_page() -> str:
     page = [
         "# Errors",
         "",
-        "Generated from `sql/errcodes.txt` by `docs/generate.py`.",
+        "Generated from `sql/errcodes.txt` by `tools/generate_pages.py`.",
         "",
         "Every refusal carries its own SQLSTATE, a message, DETAIL with the values, HINT with the next step, and the",
         "schema, table, column or constraint where there is one: read those and never the text. Besides these, expect",
@@ -72,37 +72,31 @@ def errors_page() -> str:
 
 def _functions() -> list[tuple[str, str, str, str, str]]:
     """Every call of the interface: name, arguments, result, comment, who may call it, in the order of installation."""
-    found = []
-    for line in (ROOT / "sql/manifest.txt").read_text().splitlines():
-        if not line.endswith(".sql"):
-            continue
-        text = (ROOT / "sql" / line).read_text()
-        head = re.search(
-            r"create or replace function durable\.(\w+)\((.*?)\)\n(returns [^\n]+\n)?language", text, re.DOTALL
-        )
-        callers = re.search(r"grant execute on function.*?to\s+([^;]+);", text, re.DOTALL)
-        if (
-            head is None
-            or callers is None
-            or not re.match(r"\s*(me text default null|max_runs|tenant_id text, user_id text$)", head[2])
-        ):
-            continue
-        comment = re.search(r"comment on function\s+[^;']+? is\n'((?:[^']|'')*)';", text)
-        if comment is None:
-            raise LookupError(f"sql/{line} has no comment on its function")
-        arguments = [part.strip() for part in head[2].strip().split(",\n" if "\n" in head[2] else ", ")]
-        given = ", ".join(part for part in arguments if not part.startswith("out "))
-        result = head[3] or "returns (" + ", ".join(part[4:] for part in arguments if part.startswith("out ")) + ")"
-        roles = [name for name in ("app", "operator", "maintainer", "auditor") if f"durable_{name}" in callers[1]]
-        found.append((head[1], given, result.strip(), comment[1].replace("''", "'"), ", ".join(roles)))
-    return found
+    lines = (ROOT / "sql/manifest.txt").read_text().splitlines()
+    calls = [Path(line).stem for line in lines if line.startswith("calls/")]
+    found = [_described("act_as", (ROOT / "sql/ground/identity.sql").read_text())]
+    return found + [_described(call, (ROOT / f"sql/calls/{call}.sql").read_text()) for call in calls]
+
+
+def _described(name: str, text: str) -> tuple[str, str, str, str, str]:
+    head = re.search(
+        rf"create or replace function durable\.{name}\((.*?)\)\n(?:returns ([^\n]+)\n)?language", text, re.DOTALL
+    )
+    comment = re.search(rf"comment on function durable\.{name} is\s'((?:[^']|'')*)';", text)
+    callers = re.search(rf"grant execute on function durable\.{name} to\s([^;]+);", text)
+    if head is None or comment is None or callers is None:
+        raise LookupError(f"durable.{name} has no head, no comment or no callers")
+    parameters = [part.strip() for part in re.split(r",\s+(?![^(]*\))", head[1].strip())]
+    given = ", ".join(part for part in parameters if not part.startswith("out "))
+    result = head[2] or "(" + ", ".join(part[4:] for part in parameters if part.startswith("out ")) + ")"
+    roles = [role for role in ("app", "operator", "maintainer", "auditor") if f"durable_{role}" in callers[1]]
+    return name, given, result, comment[1].replace("''", "'"), ", ".join(roles)
 
 
 def _row_types() -> dict[str, str]:
     """The columns of the composite types that calls return."""
-    texts = [path.read_text() for path in sorted((ROOT / "sql").rglob("*.sql"))]
-    pattern = r"create type durable\.(\w+) as \((.*?)\n\);"
-    types = [found for text in texts for found in re.findall(pattern, text, re.DOTALL)]
+    text = (ROOT / "sql/tables/types.sql").read_text()
+    types = re.findall(r"create type durable\.(\w+) as \((.*?)\n\);", text, re.DOTALL)
     return {name: ", ".join(column.split()[0] for column in body.strip().split("\n")) for name, body in types}
 
 
@@ -111,7 +105,7 @@ def functions_page() -> str:
     page = [
         "# Functions",
         "",
-        "Generated from `sql/` by `docs/generate.py`. Call them with named arguments; `me` is the result of",
+        "Generated from `sql/` by `tools/generate_pages.py`. Call them with named arguments; `me` is the result of",
         "`durable.act_as(tenant_id, user_id)`, or left out after `act_as` in the same transaction. The schema holds",
         "more functions, from which these and the policies are built: they keep the same rules, but may change.",
     ]
@@ -128,9 +122,7 @@ def functions_page() -> str:
             "",
             f"- May be called by: {roles}",
         ]
-        page += [
-            f"- Row: `{columns}`" if columns else f"- {result[0].upper()}{result[1:]}".replace("Returns", "Returns:")
-        ]
+        page += [f"- Row: `{columns}`" if columns else f"- Returns: {result}"]
     return "\n".join(page) + "\n"
 
 
@@ -139,8 +131,9 @@ def states_page() -> str:
     page = [
         "# State machines",
         "",
-        "Generated from `sql/guards/transitions.sql` by `docs/generate.py`. A trigger reads the same rows and refuses",
-        "everything else (`23W04`), whoever asks; a status that no arrow leaves is final: its row never changes again.",
+        "Generated from `sql/guards/transitions.sql` by `tools/generate_pages.py`. A trigger reads the same rows and",
+        "refuses everything else (`23W04`), whoever asks; a status that no arrow leaves is final: its row never",
+        "changes again.",
     ]
     for entity in dict.fromkeys(move.entity for move in moves()):
         page += ["", f"## {entity}", "", "```mermaid", "stateDiagram-v2"]
@@ -167,7 +160,7 @@ def main() -> int:
         else:
             path.write_text(text)
     if stale:
-        sys.stderr.write(f"out of date: docs/{', docs/'.join(stale)}; run python docs/generate.py\n")
+        sys.stderr.write(f"out of date: docs/{', docs/'.join(stale)}; make generate\n")
     return bool(stale)
 
 

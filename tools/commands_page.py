@@ -1,4 +1,4 @@
-"""The page of the command line, out of the commands themselves. Used by generate.py."""
+"""The page of the command line, out of the commands themselves. Used by generate_pages.py."""
 
 import re
 from typing import Any
@@ -14,7 +14,8 @@ def commands_page() -> str:
     page = [
         "# The command line",
         "",
-        "Generated from the commands' own help by `docs/generate.py`; `durable-pg COMMAND --help` says the same.",
+        "Generated from the commands' own help by `tools/generate_pages.py`; `durable-pg COMMAND --help` says the",
+        "same.",
         "",
         *_paragraphs(root.help),
     ]
