@@ -39,8 +39,8 @@ begin
         and durable.is_identifier(append_event.author)
         and coalesce(durable.is_identifier(nullif(append_event.invocation_id, '')), true)
         and coalesce(durable.is_identifier(nullif(append_event.event_id, '')), true)
-        and durable.fits_key(durable.current_tenant(), append_event.invocation_id, append_event.author)
-        and durable.fits_key(durable.current_tenant(), append_event.event_id)
+        and durable.fits_key(octet_length(concat(durable.current_tenant(), append_event.invocation_id, append_event.author)))
+        and durable.fits_key(octet_length(concat(durable.current_tenant(), append_event.event_id)))
         and coalesce(durable.is_common_time(append_event.occurred_at), true)
     ) is not true then
         perform durable.check_event(
