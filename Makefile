@@ -24,10 +24,11 @@ crash: $(VENV)/dev.stamp ## Kill workers, their connections and the server a few
 	@DURABLE_PG_CRASH_KILLS=$(or $(KILLS),150) DURABLE_PG_CRASH_SEED=$(or $(SEED),4) \
 	    $(BIN)/python -m pytest tests/crash $(PYTEST_ARGS)
 
-lint: $(VENV)/dev.stamp check-generated ## Run ruff, mypy, sqlfluff and the checks of generated files
+lint: $(VENV)/dev.stamp check-generated ## Run ruff, mypy, the checks of sql/ and of generated files
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
+	@$(BIN)/python -m tools.lint_sql
 	@$(BIN)/sqlfluff lint --processes 0 sql
 
 format: $(VENV)/dev.stamp ## Let ruff rewrite the Python files
@@ -36,18 +37,13 @@ format: $(VENV)/dev.stamp ## Let ruff rewrite the Python files
 
 revision: $(VENV)/dev.stamp ## Freeze what changed in sql/ into the next migration: make revision name=add_leases
 	@test -n "$(name)" || { echo "make revision name=what_it_does" >&2; exit 2; }
-	@$(BIN)/python migrations/freeze.py "$(name)"
+	@$(BIN)/python -m tools.freeze "$(name)"
 
-generate: $(VENV)/dev.stamp ## Write what is generated: the client's sync twins and tests, errors.py, pages of docs/
-	@$(BIN)/python tools/generate_errors.py
-	@$(BIN)/python tools/async_to_sync.py
-	@$(BIN)/python docs/generate.py
+generate: $(VENV)/dev.stamp ## Write all that is generated: errors, sync twins, baseline, expected catalog, pages of docs/
+	@$(BIN)/python -m tools.generate
 
 check-generated: $(VENV)/dev.stamp ## Check that all that is generated or frozen is as its sources say
-	@$(BIN)/python migrations/freeze.py --check
-	@$(BIN)/python tools/generate_errors.py --check
-	@$(BIN)/python tools/async_to_sync.py --check
-	@$(BIN)/python docs/generate.py --check
+	@$(BIN)/python -m tools.generate --check
 
 build: $(VENV)/dev.stamp ## Build the wheel and the source archive into dist/
 	@$(BIN)/python -m build

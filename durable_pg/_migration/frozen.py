@@ -1,8 +1,8 @@
 """Frozen SQL files of migrations/versions: chunks with a marker line each, executed as they stand.
 
---! sql/runs/settle_run.sql                       a verbatim copy of that file
---! by hand: sql/runs/runs.sql sha256:<digest>    written by a developer; the digest is of the file it leads to
---! dropped: sql/runs/old_call.sql                written by a developer; the file is gone
+--! sql/calls/settle_run.sql                        a verbatim copy of that file
+--! by hand: sql/tables/runs.sql sha256:<digest>    written by a developer; the digest is of the file it leads to
+--! dropped: sql/calls/old_call.sql                 written by a developer; the file is gone
 """
 
 from __future__ import annotations

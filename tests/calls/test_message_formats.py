@@ -54,7 +54,7 @@ def read(app: Connection, content: object) -> tuple[list[str], bool]:
 
 def seen_by(app: Connection, name: str, content: object) -> dict[str, Any]:
     """One format's view: tool_calls, results, others."""
-    return one(app, f"select * from durable.{name}_parts(%s)", Jsonb(content))
+    return one(app, "select * from durable.scan_message(%s, %s)", Jsonb(content), name)
 
 
 def calls_by_format(app: Connection, content: object) -> dict[str, list[str]]:
@@ -129,7 +129,7 @@ def test_sql_null_is_no_message(db: Database) -> None:
     with db.as_app() as app:
         assert one(app, "select * from durable.read_message(null)") == {"tool_calls": [], "says_something": False}
         for name in FORMATS:
-            found = one(app, f"select * from durable.{name}_parts(null)")
+            found = one(app, "select * from durable.scan_message(null, %s)", name)
             assert found == {"tool_calls": [], "results": 0, "others": 0}
 
 

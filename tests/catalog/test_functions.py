@@ -4,7 +4,7 @@ from tests.catalog.faults import faults
 from tests.support.harness import Database
 
 # Helpers that take an identity to look at it; every other `me` is a caller's first and optional argument.
-LOOK_AT_ME = ["check_me", "is_me", "refuse_event"]
+LOOK_AT_ME = ["check_event", "check_me", "is_me", "refuse_me"]
 
 
 def test_every_plpgsql_function_pins_its_search_path(db: Database) -> None:
@@ -37,6 +37,18 @@ def test_there_is_no_other_language(db: Database) -> None:
         """
         select p.oid::regprocedure::text from pg_proc as p inner join pg_language as l on l.oid = p.prolang
         where p.pronamespace = 'durable'::regnamespace and (l.lanname not in ('sql', 'plpgsql') or p.prokind <> 'f')
+        """,
+    )
+    assert found == []
+
+
+def test_a_name_has_one_function(db: Database) -> None:
+    """So comments, grants and drops leave the parameters out, and a call without names finds no second meaning."""
+    found = faults(
+        db,
+        """
+        select p.proname from pg_proc as p
+        where p.pronamespace = 'durable'::regnamespace group by p.proname having count(*) > 1
         """,
     )
     assert found == []
@@ -139,14 +151,26 @@ def test_every_object_has_a_comment(db: Database) -> None:
 
 
 def test_a_comment_names_the_states_it_raises(db: Database) -> None:
-    """The SQLSTATEs that stand in a body are promised in the comment of the function."""
+    """The SQLSTATEs that a body raises, itself or by the checks that all share, are promised in its comment."""
     found = faults(
         db,
         """
-        select distinct format('%s %s', p.proname, code[1]) from pg_proc as p
-        cross join regexp_matches(p.prosrc, 'errcode = ''([0-9A-Z]{5})''', 'g') as code
-        where p.pronamespace = 'durable'::regnamespace
-            and strpos(obj_description(p.oid, 'pg_proc'), code[1]) = 0
+        with promised as (
+            select p.proname, code[1] as sqlstate from pg_proc as p
+            cross join regexp_matches(p.prosrc, 'errcode = ''([0-9A-Z]{5})''', 'g') as code
+            where p.pronamespace = 'durable'::regnamespace
+            union
+            select p.proname, shared.sqlstate from pg_proc as p
+            inner join (values
+                ('refuse_argument', '22W03'), ('check_identifier', '22W01'), ('check_key_size', '22W01'),
+                ('refuse_effect', '42W07'), ('refuse_run', '42W05'), ('check_isolation', '55W05'), ('check_me', '42W02')
+            ) as shared (name, sqlstate)
+                on p.prosrc ~ format('durable[.]%s[(]', shared.name)
+            where p.pronamespace = 'durable'::regnamespace
+        )
+        select format('%s %s', r.proname, r.sqlstate) from promised as r
+        inner join pg_proc as p on p.pronamespace = 'durable'::regnamespace and p.proname = r.proname
+        where strpos(obj_description(p.oid, 'pg_proc'), r.sqlstate) = 0
         """,
     )
     assert found == []

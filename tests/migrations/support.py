@@ -14,11 +14,11 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from migrations.frozen_tree import Tree
 from tests.support import cli
 from tests.support.cli import ROOT, environment
 from tests.support.harness import Database, new_name
 from tests.support.servers import ROLES, Server
+from tools.frozen_tree import Tree
 
 
 def durable_pg(
@@ -43,9 +43,10 @@ def start(*arguments: str, root: Path = ROOT) -> subprocess.Popen[str]:
 
 
 def freeze(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run migrations/freeze.py in a copy of the repository."""
+    """Run tools/freeze.py in a copy of the repository."""
     return subprocess.run(
-        [sys.executable, str(root / "migrations" / "freeze.py"), *arguments],
+        [sys.executable, "-m", "tools.freeze", *arguments],
+        cwd=root,
         env=environment(root),
         capture_output=True,
         text=True,
@@ -55,12 +56,12 @@ def freeze(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 def copy_of_package(target: Path) -> Path:
     """Copy what migrates, so that a test can add a revision to it; its sql/ is as frozen, whatever is being edited."""
-    for name in ("durable_pg", "sql", "migrations"):
+    for name in ("durable_pg", "sql", "migrations", "tools"):
         shutil.copytree(ROOT / name, target / name, ignore=shutil.ignore_patterns("__pycache__"))
     frozen = Tree(target).frozen()
     for path, chunk in frozen.items():
         if chunk.kind == "copy":
-            (target / path).parent.mkdir(exist_ok=True)
+            (target / path).parent.mkdir(parents=True, exist_ok=True)
             (target / path).write_text(chunk.text)
     # The seal of the newest revision stays last.
     order = sorted(frozen, key=lambda path: path.endswith("schema_seal.sql"))

@@ -8,10 +8,10 @@ import psycopg
 import pytest
 
 from durable_pg import catalog, migrate
-from migrations.frozen_tree import Tree
 from tests.migrations import support
 from tests.support.harness import Database
 from tests.support.servers import Server
+from tools.frozen_tree import Tree
 
 TREE = Tree(support.ROOT)
 

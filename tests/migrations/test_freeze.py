@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from durable_pg import catalog, migrate
-from migrations.drop_list import drops, made_by
-from migrations.frozen_tree import Tree
 from tests.migrations import support
 from tests.support.harness import Database, value
+from tools.drop_list import drops, made_by
+from tools.frozen_tree import Tree
 
-ACT_AS = "sql/identity/act_as.sql"
+IDENTITY = "sql/ground/identity.sql"
 
 
 def change(package: Path, path: str, old: str, new: str) -> str:
@@ -40,19 +40,19 @@ def test_a_copy_is_as_frozen(package: Path) -> None:
 
 
 def test_a_changed_and_a_new_function_go_up_and_down(package: Path, db: Database) -> None:
-    change(package, ACT_AS, "declare", "declare\n    -- Changed.")
+    change(package, IDENTITY, "declare", "declare\n    -- Changed.")
     new = (
         "-- A new one.\nset local role durable_engine;\n\n"
         "create or replace function durable.brand_new()\nreturns integer\nlanguage sql stable\nreturn 1;\n"
     )
     (package / "sql" / "brand_new.sql").write_text(new)
-    change(package, "sql/manifest.txt", "identity/act_as.sql\n", "identity/act_as.sql\nbrand_new.sql\n")
+    change(package, "sql/manifest.txt", "ground/identity.sql\n", "ground/identity.sql\nbrand_new.sql\n")
     assert support.freeze(package, "--check").returncode == 1
     frozen(package, "add_brand_new")
     frozen(package, "--check")
 
     paths = [line for line in up(package, "0002_add_brand_new.sql").splitlines() if line.startswith("--! ")]
-    assert paths == ["--! sql/schema_open.sql", f"--! {ACT_AS}", "--! sql/brand_new.sql", "--! sql/schema_seal.sql"]
+    assert paths == ["--! sql/schema_open.sql", f"--! {IDENTITY}", "--! sql/brand_new.sql", "--! sql/schema_seal.sql"]
 
     before = catalog.read(db.url("mig"))
     done = support.durable_pg("upgrade", "--url", db.url("mig"), root=package)
@@ -73,11 +73,11 @@ def test_a_changed_table_needs_a_hand_and_says_so_until_it_is_lent(package: Path
             app.execute("select durable.open_session(app_name => 'support')")
     change(
         package,
-        "sql/sessions/user_states.sql",
+        "sql/tables/user_states.sql",
         "create table durable.user_states (",
         "create table durable.user_states (\n    note text,",
     )
-    assert "by hand: by hand: sql/sessions/user_states.sql" in frozen(package, "add_note")
+    assert "by hand: by hand: sql/tables/user_states.sql" in frozen(package, "add_note")
 
     done = support.durable_pg("upgrade", "--url", db.url("mig"), root=package)
     assert done.returncode == 1
@@ -119,18 +119,39 @@ def by_hand(package: Path, statements: str) -> None:
 def test_changed_parameters_need_a_hand(package: Path) -> None:
     change(
         package,
-        ACT_AS,
+        IDENTITY,
         "act_as(tenant_id text, user_id text)",
         "act_as(tenant_id text, user_id text, more text default null)",
     )
-    assert f"by hand: by hand: {ACT_AS}" in frozen(package, "more_parameters")
-    assert "Parameters or result of durable.act_as changed" in up(package, "0002_more_parameters.sql")
+    assert f"by hand: by hand: {IDENTITY}" in frozen(package, "more_parameters")
+    assert "parameters or result of durable.act_as changed" in up(package, "0002_more_parameters.sql")
+
+
+def test_a_function_that_leaves_its_file_needs_a_hand_and_only_the_drop_is_missing(package: Path, db: Database) -> None:
+    """The rest of the file is frozen below the place where the DROP is to stand."""
+    added = "create or replace function durable.helper() returns integer language sql stable return 1;\n"
+    with_helper = (package / IDENTITY).read_text()
+    (package / IDENTITY).write_text(f"{with_helper}\n{added}")
+    frozen(package, "add_helper")
+    assert support.durable_pg("upgrade", "--url", db.url("mig"), root=package).returncode == 0
+
+    change(package, IDENTITY, f"\n{added}", "")
+    assert f"by hand: by hand: {IDENTITY}" in frozen(package, "no_helper")
+    path = package / "migrations" / "versions" / "0003_no_helper.sql"
+    text = path.read_text()
+    assert "durable.helper would stay" in text
+    stub = text[text.index("do $by_hand$") : text.index("$by_hand$;\n") + len("$by_hand$;\n")]
+    path.write_text(text.replace(stub, "set local role durable_owner;\ndrop function durable.helper;\n"))
+    frozen(package, "--seal")
+    done = support.durable_pg("upgrade", "--url", db.url("mig"), root=package)
+    assert done.returncode == 0, done.stderr
+    assert catalog.check(db.url("mig")) == []
 
 
 def test_a_removed_file_needs_a_hand(package: Path) -> None:
-    change(package, "sql/manifest.txt", "identity/act_as.sql\n", "")
+    change(package, "sql/manifest.txt", "ground/identity.sql\n", "")
     frozen(package, "no_act_as")
-    assert f"--! dropped: {ACT_AS}" in up(package, "0002_no_act_as.sql")
+    assert f"--! dropped: {IDENTITY}" in up(package, "0002_no_act_as.sql")
     assert Tree(package).differences() == {}
 
 
@@ -139,23 +160,23 @@ def test_an_edited_frozen_file_breaks_the_chain(package: Path) -> None:
     done = support.freeze(package, "--check")
     assert done.returncode == 1
     assert "0001_baseline.sql is not what CHAIN recorded" in done.stdout + done.stderr
-    change(package, ACT_AS, "declare", "declare\n    -- Changed.")
+    change(package, IDENTITY, "declare", "declare\n    -- Changed.")
     assert "CHAIN" in support.freeze(package, "on_top").stderr
 
 
 def test_the_baseline_is_rebuilt_only_before_others_and_the_first_release(package: Path) -> None:
-    change(package, ACT_AS, "declare", "declare\n    -- Changed.")
-    frozen(package, "--rebuild-baseline")
+    change(package, IDENTITY, "declare", "declare\n    -- Changed.")
+    frozen(package, "--baseline")
     frozen(package, "--check")
 
     git = ["git", "-C", str(package), "-c", "user.name=t", "-c", "user.email=t@example.org"]
     for command in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "x"], ["tag", "v0.1.0"]):
         subprocess.run([*git, *command], check=True)
-    assert "v0.1.0 is tagged" in support.freeze(package, "--rebuild-baseline").stderr
+    assert "v0.1.0 is tagged" in support.freeze(package, "--baseline").stderr
 
-    change(package, ACT_AS, "declare", "declare\n    -- Again.")
+    change(package, IDENTITY, "declare", "declare\n    -- Again.")
     frozen(package, "again")
-    assert "0002_again builds on it" in support.freeze(package, "--rebuild-baseline").stderr
+    assert "0002_again builds on it" in support.freeze(package, "--baseline").stderr
 
 
 @pytest.mark.parametrize(
@@ -167,14 +188,19 @@ def test_the_baseline_is_rebuilt_only_before_others_and_the_first_release(packag
             "drop function durable.f;\n",
         ),
         (
-            "create function durable.f(a text);\ncreate function durable.f(a text, b numeric(3, 1) = 1);\n",
-            "drop function durable.f(text, numeric(3, 1));\ndrop function durable.f(text);\n",
+            "create function durable.f(a text);\ncreate table durable.t (n text);\ncreate type durable.y as (n text);",
+            "drop type durable.y;\ndrop table durable.t;\ndrop function durable.f;\n",
         ),
         ("create table if not exists durable.alembic_version (n text);\ncreate index i on durable.t (n);\n", ""),
     ],
 )
 def test_what_a_file_makes_is_dropped_last_first(text: str, expected: str) -> None:
     assert drops([text]) == expected
+
+
+def test_two_functions_of_one_name_stop_the_freezing() -> None:
+    with pytest.raises(SystemExit, match=r"made twice: durable\.f"):
+        drops(["create function durable.f(a text);\n", "create function durable.f(a text, b text = '');\n"])
 
 
 def test_what_it_does_not_know_how_to_drop_stops_the_freezing() -> None:

@@ -105,7 +105,7 @@ def test_upgrades_at_once_from_the_previous_revision(db: Database, package: Path
 
 
 def add_revision(package: Path) -> None:
-    path = package / "sql" / "identity" / "act_as.sql"
+    path = package / "sql" / "ground" / "identity.sql"
     path.write_text(path.read_text().replace("declare", "declare\n    -- Changed.", 1))
     done = support.freeze(package, "touch_act_as")
     assert done.returncode == 0, done.stderr
@@ -127,7 +127,7 @@ def test_a_lock_on_a_table_ends_the_upgrade_with_the_file_in_the_message(db: Dat
         blocker.execute("lock table pg_catalog.pg_proc in exclusive mode")
         done = support.durable_pg("upgrade", "--url", db.url("mig"), "--lock-timeout", "0.2", root=package)
     assert done.returncode == 4, done.stderr
-    assert "0002_touch_act_as.sql, sql/identity/act_as.sql: " in done.stderr
+    assert "0002_touch_act_as.sql, sql/ground/identity.sql: " in done.stderr
     assert migrate.current(db.url("mig")) == "0001"
 
 
