@@ -4,7 +4,7 @@ make revision name=add_leases                     the next revision, with the fi
 python migrations/freeze.py --rebuild-baseline    0001 anew, until the first release is tagged
 python migrations/freeze.py --seal                CHAIN anew for the newest revision, after edits by hand
 python migrations/freeze.py --check               CI: exits 1 when something isn't frozen or CHAIN is off
-python migrations/freeze.py --catalog URL         durable_pg/expected_catalog.json, from a migrated database
+python migrations/freeze.py --catalog             the expected catalog anew, from a migrated database
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from alembic.util import template_to_file
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from durable_pg import catalog  # noqa: E402
-from durable_pg._migration.frozen import Chunk, digest  # noqa: E402
+from durable_pg.migrate import catalog  # noqa: E402
+from durable_pg.migrate.frozen import Chunk, digest  # noqa: E402
 from migrations.drop_list import drops, made_by, signatures, tables_of, without_bodies  # noqa: E402
 from migrations.frozen_tree import FIRST_RELEASE, OPEN, SEAL, Tree  # noqa: E402
 from migrations.golden import migrated_database  # noqa: E402
@@ -113,7 +113,7 @@ def check(tree: Tree) -> int:
 
 
 def write_catalog(tree: Tree) -> int:
-    path = tree.root / "durable_pg" / "expected_catalog.json"
+    path = tree.root / "durable_pg" / "migrate" / "catalog" / "expected_catalog.json"
     with migrated_database() as url:
         path.write_text(catalog.as_json(catalog.read(url)), encoding="utf-8")
     _say(f"wrote {path.relative_to(tree.root)}")

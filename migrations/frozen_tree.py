@@ -7,7 +7,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from durable_pg._migration.frozen import Chunk, chunks, digest, read_text
+from durable_pg.migrate.frozen import Chunk, chunks, digest, read_text
 
 FIRST_RELEASE = "v0.1.0"
 OPEN, SEAL = "schema_open.sql", "schema_seal.sql"

@@ -18,7 +18,7 @@ from typing import Any
 import psycopg
 from psycopg.conninfo import make_conninfo
 
-from durable_pg.local import LOGINS
+from durable_pg._embedded.logins import LOGINS
 from tests.migrations.support import ROOT, environment, start
 
 FRONT_LOGINS = tuple(login for login in LOGINS if login != "mig")

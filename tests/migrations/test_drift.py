@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator
 import psycopg
 import pytest
 
-from durable_pg import catalog, migrate
+from durable_pg import migrate
+from durable_pg.migrate import catalog
 from migrations.frozen_tree import Tree
 from tests.migrations import support
 from tests.support.harness import Database

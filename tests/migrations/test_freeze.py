@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from durable_pg import catalog, migrate
+from durable_pg import migrate
+from durable_pg.migrate import catalog
 from migrations.drop_list import drops, made_by
 from migrations.frozen_tree import Tree
 from tests.migrations import support
