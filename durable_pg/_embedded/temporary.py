@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import quote
 
 from psycopg.conninfo import make_conninfo
 
@@ -91,7 +92,7 @@ def _start(settings: str, parent: Path | None, cleanup: ExitStack) -> str:
     cluster.make(settings=SETTINGS + settings, sync=False)
     cleanup.callback(_end, cluster)
     cluster.start(PORT)
-    return f"postgresql://{SUPERUSER}@/postgres?host={cluster.data}&port={PORT}"
+    return f"postgresql://{SUPERUSER}@/postgres?host={quote(str(cluster.data))}&port={PORT}"
 
 
 def _end(cluster: Cluster) -> None:

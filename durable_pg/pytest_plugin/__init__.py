@@ -80,7 +80,8 @@ def pytest_configure_node(node: Any) -> None:
 
 def _run(config: pytest.Config) -> SharedRun:
     """The test run, made when it is first asked for. Whoever made it ends it; a worker only takes part."""
-    from durable_pg.pytest_plugin.run import SharedRun, Unusable  # noqa: PLC0415
+    from durable_pg.pytest_plugin.errors import Unusable  # noqa: PLC0415
+    from durable_pg.pytest_plugin.run import SharedRun  # noqa: PLC0415
 
     if _RUN not in config.stash:
         url = config.getoption("durable_pg_url")
@@ -95,7 +96,7 @@ def _run(config: pytest.Config) -> SharedRun:
 
 @pytest.fixture(scope="session")
 def _durable_pg_server(pytestconfig: pytest.Config) -> FixtureServer:
-    from durable_pg.pytest_plugin.run import Unusable  # noqa: PLC0415
+    from durable_pg.pytest_plugin.errors import Unusable  # noqa: PLC0415
 
     try:
         return _run(pytestconfig).server()

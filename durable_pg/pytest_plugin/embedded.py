@@ -12,7 +12,7 @@ from durable_pg._embedded.errors import NoEmbeddedServer, ServerError
 from durable_pg._embedded.programs import programs
 from durable_pg._embedded.signals import undisturbed
 from durable_pg._embedded.temporary import FOR_TESTS, SETTINGS
-from durable_pg.pytest_plugin.run import URL, Unusable
+from durable_pg.pytest_plugin.errors import URL, Unusable
 
 
 def start(data: Path, name: str, lock: int) -> str:

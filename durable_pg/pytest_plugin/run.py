@@ -18,22 +18,14 @@ from typing import TYPE_CHECKING, Any
 
 from durable_pg._embedded.places import temporary_base
 from durable_pg._embedded.signals import undisturbed
+from durable_pg.pytest_plugin.errors import URL, Unreachable, Unusable
 
 if TYPE_CHECKING:
     from durable_pg.pytest_plugin.server import FixtureServer
 
-URL = "DURABLE_PG_TEST_URL"
 # Databases and logins of a run are named after it: durable_pytest_ and what follows is random.
 PREFIX = "durable_pytest_"
 LOCK, BEGUN, PREPARED, DATA = "lock", "begun", "prepared.json", "data"
-
-
-class Unusable(Exception):
-    """No server can be had for the tests; the message tells a person why and what to do."""
-
-
-class Unreachable(Unusable):
-    """There was no connection, and so nothing was made."""
 
 
 class SharedRun:

@@ -18,7 +18,7 @@ from durable_pg import migrate
 from durable_pg._embedded.logins import LOGINS, MIGRATOR, Login, provision
 from durable_pg._reaching import Unreadable, hint, understand, without_password
 from durable_pg.migrate.roles import FRONT
-from durable_pg.pytest_plugin.run import Unreachable, Unusable
+from durable_pg.pytest_plugin.errors import Unreachable, Unusable
 
 _numbers = count(1)
 

@@ -52,7 +52,7 @@ def test_replaying_the_migrations_gives_what_sql_gives(db: Database, empty_datab
 
 def test_the_expected_catalog_is_that_of_a_migrated_database(db: Database) -> None:
     assert catalog.as_json(catalog.read(db.url("mig"))) == catalog.as_json(catalog.expected())
-    text = (support.ROOT / "durable_pg" / "expected_catalog.json").read_text()
+    text = (support.ROOT / "durable_pg" / "migrate" / "catalog" / "expected_catalog.json").read_text()
     assert text == catalog.as_json(catalog.Fact(*row) for row in json.loads(text))
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from durable_pg._reaching import understand
-from durable_pg.pytest_plugin.run import PREFIX, URL
+from durable_pg.pytest_plugin.errors import URL
+from durable_pg.pytest_plugin.run import PREFIX
 from tests.plugin.projects import Project
 from tests.plugin.test_fixtures import AGENT
 
