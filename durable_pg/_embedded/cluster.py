@@ -35,7 +35,7 @@ SECONDS = 60
 ATTEMPTS = 5
 
 
-class Running(NamedTuple):
+class Postmaster(NamedTuple):
     """A server that answers."""
 
     pid: int
@@ -129,18 +129,18 @@ class Cluster:
             time.sleep(0.1)
         return half
 
-    def running(self) -> Running | None:
+    def running(self) -> Postmaster | None:
         """The server that answers on the socket in the data directory, if there is one."""
         try:
             lines = self.pid_file.read_text(encoding="utf-8").splitlines()
-            found = Running(int(lines[0]), int(lines[3]))
+            found = Postmaster(int(lines[0]), int(lines[3]))
             with self._short_path() as directory, socket.socket(socket.AF_UNIX) as probe:
                 probe.connect(str(directory / f".s.PGSQL.{found.port}"))
         except (OSError, ValueError, IndexError):
             return None
         return found
 
-    def start(self, port: int) -> Running:
+    def start(self, port: int) -> Postmaster:
         """Start the server, which goes on when this process has ended, and wait until it takes connections."""
         self._forget_number_of_another()
         if self.door.addresses:
@@ -157,7 +157,7 @@ class Cluster:
                     raise
         return self.wait_until_ready()
 
-    def start_anywhere(self) -> Running:
+    def start_anywhere(self) -> Postmaster:
         """Start on a port that is free; on another one if a program takes it before the server does."""
         for attempt in range(1, ATTEMPTS + 1):
             port = free_port()
@@ -168,7 +168,7 @@ class Cluster:
                     raise
         raise AssertionError("unreachable")
 
-    def wait_until_ready(self) -> Running:
+    def wait_until_ready(self) -> Postmaster:
         """Return the running server once it takes connections, which after a crash takes a while."""
         for _ in range(SECONDS * 10):
             running = self.running()

@@ -5,13 +5,13 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import psycopg
 from psycopg import sql
 
 from durable_pg import migrate
-from durable_pg._embedded.logins import LOGINS, MIGRATOR, Login, provision
+from durable_pg._embedded.logins import LOGINS, MIGRATOR, Credentials, provision
 from durable_pg._embedded.temporary import TemporaryServer, temporary_server
 from durable_pg.migrate.roles import FRONT
 
@@ -23,7 +23,7 @@ class TemporaryDatabase:
     """Where its logins connect, and what it is."""
 
     server: TemporaryServer
-    logins: Mapping[str, Login]
+    logins: Mapping[str, Credentials] = field(repr=False)
     revision: str | None
     postgres: str
 
@@ -37,7 +37,7 @@ def temporary_database(tell: Callable[[str], None] = lambda _: None) -> Iterator
     """Start and migrate it; remove it in the end. `tell` hears of each step. Raises NoEmbeddedServer."""
     tell("Starting an embedded Postgres")
     with temporary_server() as server:
-        logins = {kind: Login(kind, secrets.token_urlsafe(24)) for kind in LOGINS}
+        logins = {kind: Credentials(kind, secrets.token_urlsafe(24)) for kind in LOGINS}
         logins[MIGRATOR] = logins[MIGRATOR]._replace(name="migrator")
         with psycopg.connect(server.url, autocommit=True) as dba:
             provision(dba, logins, roles=False)

@@ -24,7 +24,7 @@ from durable_pg import migrate
 from durable_pg._embedded.cluster import HOST, Cluster
 from durable_pg._embedded.errors import NoEmbeddedServer, ServerError
 from durable_pg._embedded.home import Home, Kept, Removed
-from durable_pg._embedded.logins import LOGINS, MIGRATOR, Login, provision
+from durable_pg._embedded.logins import LOGINS, MIGRATOR, Credentials, provision
 from durable_pg._embedded.programs import programs
 from durable_pg.migrate.roles import FRONT
 
@@ -194,7 +194,7 @@ def _complete(cluster: Cluster, home: Home, kept: Kept, *, started: bool, tell: 
 def _provision(cluster: Cluster, passwords: Mapping[str, str]) -> None:
     """Make the logins, whose names say their kind, and a database for the migrations."""
     with cluster.superuser() as root:
-        provision(root, {kind: Login(kind, password) for kind, password in passwords.items()}, roles=False)
+        provision(root, {kind: Credentials(kind, password) for kind, password in passwords.items()}, roles=False)
         if not root.execute("select 1 from pg_catalog.pg_database where datname = %s", (DATABASE,)).fetchone():
             root.execute(
                 sql.SQL("create database {} owner {} template template0").format(

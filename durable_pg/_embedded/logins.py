@@ -15,14 +15,14 @@ MIGRATOR = "mig"
 LOGINS = (*FRONT, MIGRATOR)
 
 
-class Login(NamedTuple):
+class Credentials(NamedTuple):
     """What a login is called, and the password it comes in with."""
 
     name: str
     password: str
 
 
-def provision(admin: psycopg.Connection[Any], logins: Mapping[str, Login], *, roles: bool) -> None:
+def provision(admin: psycopg.Connection[Any], logins: Mapping[str, Credentials], *, roles: bool) -> None:
     """What a DBA does before the first migration: make these logins, by kind of work; none of them a superuser.
 
     With `roles` the DBA makes durable_pg's roles and grants them, too; then the migrator needs no CREATEROLE. Without
@@ -54,7 +54,7 @@ def _attributes(kind: str, *, makes_roles: bool) -> str:
     return f"{'createrole' if makes_roles else 'nocreaterole'} noinherit"
 
 
-def _make_login(admin: psycopg.Connection[Any], login: Login, attributes: str, present: set[str]) -> None:
+def _make_login(admin: psycopg.Connection[Any], login: Credentials, attributes: str, present: set[str]) -> None:
     # A new login is no superuser; only a superuser may say so of one that is there.
     verb = "alter role {} nosuperuser nobypassrls nocreatedb" if login.name in present else "create role {}"
     # Hashed here, so that no log of the server ever holds it.
@@ -63,7 +63,7 @@ def _make_login(admin: psycopg.Connection[Any], login: Login, attributes: str, p
     admin.execute(statement.format(sql.Identifier(login.name), sql.Literal(verifier)))
 
 
-def _grant_roles(admin: psycopg.Connection[Any], logins: Mapping[str, Login], modern: bool) -> None:
+def _grant_roles(admin: psycopg.Connection[Any], logins: Mapping[str, Credentials], modern: bool) -> None:
     become, inherit = (" with inherit false, set true", " with inherit true") if modern else ("", "")
     for role in (OWNER, *BACK):
         _execute(admin, "grant {} to {}" + become, role, logins[MIGRATOR].name)

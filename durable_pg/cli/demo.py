@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from durable_pg._embedded.database import TemporaryDatabase, temporary_database
-from durable_pg._embedded.errors import NoEmbeddedServer
+from durable_pg._embedded.errors import ServerError
 from durable_pg.cli.options import AsJson
 from durable_pg.cli.show.demo import print_demo, print_submitted, print_survived
 from durable_pg.demo.main import run_demo
@@ -75,12 +75,12 @@ def demo(
 def _reporting(json: bool) -> Iterator[None]:
     try:
         yield
-    except (NoEmbeddedServer, NotTrajectories, OSError) as error:
+    except (ServerError, NotTrajectories, OSError) as error:
         message = str(error)
         if json:
             typer.echo(jsonlib.dumps({"error": type(error).__name__, "message": message}))
         typer.echo(f"error: {message}", err=True)
-        raise typer.Exit(1 if isinstance(error, NoEmbeddedServer) else 2) from None
+        raise typer.Exit(error.exit_code if isinstance(error, ServerError) else 2) from None
     except KeyboardInterrupt:
         typer.echo("interrupted: the server is stopped and its data removed", err=True)
         raise typer.Exit(130) from None

@@ -15,7 +15,7 @@ import psycopg
 from psycopg import sql
 
 from durable_pg import migrate
-from durable_pg._embedded.logins import LOGINS, MIGRATOR, Login, provision
+from durable_pg._embedded.logins import LOGINS, MIGRATOR, Credentials, provision
 from durable_pg._reaching import Unreadable, hint, understand, without_password
 from durable_pg.migrate.roles import FRONT
 from durable_pg.pytest_plugin.errors import Unreachable, Unusable
@@ -113,7 +113,7 @@ def prepare(url: str, run: str) -> FixtureServer:
             )
             # One run at a time on a server.
             admin.execute("select pg_catalog.pg_advisory_lock(pg_catalog.hashtext('durable_pg pytest'))")
-            logins = {kind: Login(server.login(kind), password) for kind, password in server.passwords.items()}
+            logins = {kind: Credentials(server.login(kind), password) for kind, password in server.passwords.items()}
             provision(admin, logins, roles=True)
         server.migrate()
     return server
