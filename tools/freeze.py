@@ -26,7 +26,7 @@ from pathlib import Path
 
 from alembic import op
 
-from durable_pg._migration import frozen
+from durable_pg.migrate import frozen
 
 revision = "{number}"
 down_revision = {previous}

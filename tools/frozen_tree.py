@@ -7,7 +7,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from durable_pg._migration.frozen import Chunk, chunks, digest, read_text
+from durable_pg.migrate.frozen import Chunk, chunks, digest, read_text
 
 __all__ = ["FIRST_RELEASE", "OPEN", "SEAL", "Chunk", "Tree", "digest"]
 

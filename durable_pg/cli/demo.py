@@ -5,23 +5,34 @@ from __future__ import annotations
 import json as jsonlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import groupby
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from tempfile import TemporaryDirectory
+from typing import Annotated, Any
 
 import typer
-from rich import box
 from rich.console import Console
-from rich.padding import Padding
-from rich.table import Table
-from rich.text import Text
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from durable_pg.cli.output import Json
-from durable_pg.cli.trajectories import on_trajectories
-from durable_pg.demo.killed import Killed
-from durable_pg.demo.main import Report, run_demo
-from durable_pg.demo.trajectories import NotTrajectories
-from durable_pg.server import NoEmbeddedServer
+from durable_pg._embedded.database import TemporaryDatabase, temporary_database
+from durable_pg._embedded.errors import ServerError
+from durable_pg.cli.options import AsJson
+from durable_pg.cli.show.demo import print_demo, print_submitted, print_survived
+from durable_pg.demo.main import run_demo
+from durable_pg.demo.recording import AgentRun
+from durable_pg.demo.trajectories import (
+    KILLED_TENANT,
+    NotTrajectories,
+    Submitted,
+    Survived,
+    agent_runs,
+    count,
+    load,
+    look,
+    submit,
+    survive,
+)
+from durable_pg.demo.worker import Plan
 
 
 def demo(
@@ -43,7 +54,7 @@ def demo(
             metavar="N", min=0, max=1000, help="With a file: workers killed while they work its runs as agents would."
         ),
     ] = 30,
-    json: Json = False,
+    json: AsJson = False,
 ) -> None:
     """Watch Postgres record real agent runs once and refuse to be cheated. Needs no Postgres, leaves nothing behind.
 
@@ -57,19 +68,19 @@ def demo(
         if trajectories is None:
             _on_bundled_runs(console, json)
         else:
-            on_trajectories(console, trajectories, workers=workers, submissions=submissions, kills=kills, json=json)
+            _on_trajectories(console, trajectories, workers=workers, submissions=submissions, kills=kills, json=json)
 
 
 @contextmanager
 def _reporting(json: bool) -> Iterator[None]:
     try:
         yield
-    except (NoEmbeddedServer, NotTrajectories, OSError) as error:
+    except (ServerError, NotTrajectories, OSError) as error:
         message = str(error)
         if json:
             typer.echo(jsonlib.dumps({"error": type(error).__name__, "message": message}))
         typer.echo(f"error: {message}", err=True)
-        raise typer.Exit(1 if isinstance(error, NoEmbeddedServer) else 2) from None
+        raise typer.Exit(error.exit_code if isinstance(error, ServerError) else 2) from None
     except KeyboardInterrupt:
         typer.echo("interrupted: the server is stopped and its data removed", err=True)
         raise typer.Exit(130) from None
@@ -80,66 +91,90 @@ def _on_bundled_runs(console: Console, json: bool) -> None:
     if json:
         typer.echo(jsonlib.dumps(report.facts(), ensure_ascii=False))
     else:
-        _show(console, report)
+        print_demo(console, report)
     if not report.passed:
         raise typer.Exit(1)
 
 
-def _show(console: Console, report: Report) -> None:
-    console.print()
-    console.print(_recorded(report))
-    _refused(console, report)
-    _killed(console, report.killed)
-    held = sum(tried.held for tried in report.tried)
-    duplicates = sum(run.duplicates for run in report.recorded)
-    console.print(
-        f"Postgres {report.postgres}, revision {report.revision}: {len(report.recorded)} runs recorded once, "
-        f"{duplicates} repeats told apart, {held} of {len(report.tried)} attacks refused, "
-        f"rows {'unchanged' if report.unchanged else '[red]CHANGED[/red]'}."
-    )
-    console.print(
-        "[dim]The honest limit: whoever can run SQL as the app can act as any of its users, and can leave out what it "
-        "did. It can't rewrite what is recorded, record a thing twice, or become the owner.[/dim]"
-    )
-
-
-def _killed(console: Console, killed: Killed) -> None:
-    console.print("[italic]A worker killed after the provider had acted, before anything was recorded[/italic]\n")
-    for told in killed.told:
-        console.print(f"    {told.who:<10} [green]{told.answer:<11}[/green] {told.about}", highlight=False)
-    done = f"{killed.refunds} refund" if killed.refunds == 1 else f"[red]{killed.refunds} refunds[/red]"
-    console.print(f"    provider   {done}\n", highlight=False)
-
-
-def _recorded(report: Report) -> Table:
-    table = Table(
-        title="Recorded once, though submitted three times",
-        box=box.SIMPLE_HEAD,
-        title_justify="left",
-        padding=(0, 1, 0, 0),
-    )
-    for column in ("format", "events", "turns", "repeats", "tools executed", "chain"):
-        table.add_column(column, overflow="fold", no_wrap=column in {"format", "chain"})
-    for run in report.recorded:
-        table.add_row(
-            run.format,
-            str(run.events),
-            str(run.user_turns),
-            str(run.duplicates),
-            ", ".join(run.tools_executed),
-            "intact" if run.intact else "[red]BROKEN[/red]",
+def _on_trajectories(console: Console, file: Path, *, workers: int, submissions: int, kills: int, json: bool) -> None:
+    """Record, count, work under kills, count, report. Exits 1, and says what is off, unless every count is met."""
+    try:
+        found = load(file)
+    except NotTrajectories as error:
+        raise NotTrajectories(f"{file}: {error}") from None
+    with temporary_database(lambda step: console.print(f"[dim]·[/dim] {step} ...")) as database:
+        console.print(
+            f"[dim]·[/dim] Submitting {len(found)} runs {submissions} times as app, by {workers} processes ..."
         )
-    return table
+        with _progress(console) as progress:
+            task = progress.add_task("events", total=count(found).events * submissions)
+            report = submit(
+                database.url("app"),
+                found,
+                workers=workers,
+                submissions=submissions,
+                advance=lambda events: progress.advance(task, events),
+            )
+        console.print("[dim]·[/dim] Counting what is recorded, as the login auditor ...")
+        look(database.url("auditor"), report)
+        survived = _survive(console, database, agent_runs(found), workers, kills)
+    faults = report.faults() + survived.faults()
+    if json:
+        facts = _facts(report, database.postgres) | {
+            "survived": asdict(survived),
+            "faults": faults,
+            "passed": not faults,
+        }
+        typer.echo(jsonlib.dumps(facts, ensure_ascii=False))
+    else:
+        print_submitted(console, report)
+        print_survived(console, survived, workers)
+        verdict = f"[red]{len(faults)} counts are off[/red]" if faults else "every count is that of the file"
+        console.print(f"Postgres {database.postgres}: {verdict}.")
+    for fault in faults:
+        typer.echo(f"error: {fault}", err=True)
+    if faults:
+        raise typer.Exit(1)
 
 
-def _refused(console: Console, report: Report) -> None:
-    console.print("[italic]Refused[/italic]")
-    for role, attempts in groupby(report.tried, key=lambda tried: tried.attack.role):
-        console.print(f"\n  as [bold]{role}[/bold]")
-        for tried in attempts:
-            state = f"[green]{tried.sqlstate}[/green]" if tried.held else f"[red]{tried.sqlstate or 'none!'}[/red]"
-            console.print(f"    {state}  {tried.attack.rule:<20} {tried.attack.what}", highlight=False)
-            console.print(Padding(Text(tried.message, style="dim"), (0, 0, 0, 11)))
-            if not tried.held:
-                console.print(f"           [red]expected {tried.attack.sqlstate}[/red]")
-    console.print()
+def _survive(console: Console, database: TemporaryDatabase, runs: list[AgentRun], workers: int, kills: int) -> Survived:
+    console.print(
+        f"[dim]·[/dim] Working the same runs by {workers} processes, their tool calls as effects, and killing"
+        f" {kills} of them ..."
+    )
+    with TemporaryDirectory(prefix="durable-pg-provider-") as folder, _progress(console) as progress:
+        task = progress.add_task("events", total=sum(len(run.events) for run in runs))
+        log = Path(folder) / "provider.log"
+        plan = Plan(database.url("app"), database.url("maintainer"), KILLED_TENANT, log, runs)
+        return survive(
+            plan,
+            database.url("auditor"),
+            workers=workers,
+            kills=kills,
+            advance=lambda events: progress.advance(task, events),
+        )
+
+
+def _progress(console: Console) -> Progress:
+    return Progress(
+        TextColumn("  {task.description}"),
+        BarColumn(bar_width=None),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=console,
+        expand=True,
+    )
+
+
+def _facts(report: Submitted, postgres: str) -> dict[str, Any]:
+    return {
+        "postgres": postgres,
+        "workers": report.workers,
+        "submissions": report.submissions,
+        "recorded": asdict(report.recorded),
+        "duplicates_refused": report.outcomes["duplicate"],
+        "chains_intact": report.intact,
+        "outcomes": dict(report.outcomes),
+        "seconds": round(report.seconds, 3),
+        "events_per_second": round(report.calls / report.seconds),
+    }

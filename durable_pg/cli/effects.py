@@ -7,13 +7,14 @@ from typing import Annotated
 
 import typer
 
-from durable_pg import inspection
-from durable_pg._migration.errors import BadRequest
-from durable_pg.cli._ledger_lists import print_effects
-from durable_pg.cli._looking import As, Limit, Tenant, User, looking, print_json
-from durable_pg.cli._terminal import Page, shown
-from durable_pg.cli.output import Json, Url
-from durable_pg.inspection import Effect, View
+from durable_pg.cli import read
+from durable_pg.cli.options import As, AsJson, Limit, Tenant, Url, User
+from durable_pg.cli.output import print_json
+from durable_pg.cli.read import EffectDetails, View
+from durable_pg.cli.reader import reading
+from durable_pg.cli.show.tables import print_effects
+from durable_pg.cli.show.terminal import Page, shown
+from durable_pg.command_errors import BadRequest
 
 app = typer.Typer(
     name="effects",
@@ -40,7 +41,7 @@ def list_(  # noqa: PLR0917  # typer reads options from parameters
         str | None, typer.Option(metavar="RUN_UID", help="Begun first by this run: its uid, or the beginning of it.")
     ] = None,
     limit: Limit = 50,
-    json: Json = False,
+    json: AsJson = False,
 ) -> None:
     """List effects, the newest first.
 
@@ -49,9 +50,9 @@ def list_(  # noqa: PLR0917  # typer reads options from parameters
 
     Example: durable-pg effects list --tenant acme --status unverified
     """
-    with looking(url, json, tenant, user, acts_as) as look, look.begin() as view:
-        its = inspection.find_run(look.connection, run, tenant=view.tenant, user=view.user) if run is not None else None
-        found = inspection.list_effects(
+    with reading(url, json, tenant, user, acts_as) as look, look.begin() as view:
+        its = read.find_run(look.connection, run, tenant=view.tenant, user=view.user) if run is not None else None
+        found = read.list_effects(
             look.connection,
             tenant=its.tenant_id if its else view.tenant,
             # What another user of the tenant did under an intent of the tenant is among an app's own.
@@ -69,7 +70,7 @@ def list_(  # noqa: PLR0917  # typer reads options from parameters
             typer.echo(_nothing(view, any(given is not None for given in (status, tool, run))), err=True)
             return
         page = Page()
-        print_effects(page, found, view, inspection.now(look.connection))
+        print_effects(page, found, view, read.now(look.connection))
         page.print()
         if more:
             typer.echo(f"These are the newest {limit}; there are more: --limit, --status, --tool.", err=True)
@@ -96,7 +97,7 @@ def resolve(  # noqa: PLR0917
     tenant: Tenant = None,
     user: User = None,
     acts_as: As = None,
-    json: Json = False,
+    json: AsJson = False,
 ) -> None:
     """Say what became of an unverified effect, and how you know.
 
@@ -107,18 +108,16 @@ def resolve(  # noqa: PLR0917
     Example: durable-pg effects resolve 01a22893-1313 --tenant acme --failed --channel Stripe --seen "no refund of 7"
     """
     interrupted = "look with effects list before you resolve it again"
-    with looking(url, json, tenant, user, acts_as, interrupted=interrupted) as look, look.begin(writes=True) as view:
+    with reading(url, json, tenant, user, acts_as, interrupted=interrupted) as look, look.begin(writes=True) as view:
         if succeeded is None:
             raise BadRequest("--succeeded or --failed is missing", hint="If you can't tell, leave it unverified.")
         _check_json(result)
-        effect = inspection.find_effect(
+        effect = read.find_effect(
             look.connection, effect_uid, tenant=view.tenant, user=None if view.role == "app" else view.user
         )
         evidence = {"channel": channel, "seen": seen, **({"who": who} if who is not None else {})}
         status = "succeeded" if succeeded else "failed"
-        resolved, outcome = inspection.resolve_effect(
-            look.connection, view, effect, status, evidence=evidence, result=result
-        )
+        resolved, outcome = read.resolve_effect(look.connection, view, effect, status, evidence=evidence, result=result)
     # Committed.
     if json:
         print_json({"effect": resolved, "outcome": outcome})
@@ -133,7 +132,7 @@ def _check_json(result: str | None) -> None:
         raise BadRequest("--result is no JSON", hint="""Write '{"id": "re_7"}', '"text"' or 7.""") from None
 
 
-def _resolved(effect: Effect, outcome: str) -> str:
+def _resolved(effect: EffectDetails, outcome: str) -> str:
     already = " already" if outcome == "already_resolved" else ""
     line = f"{effect.tool} {effect.effect_uid} has{already} {effect.status}."
     if effect.status == "succeeded":

@@ -11,9 +11,10 @@ from typing import Annotated
 
 import typer
 
-from durable_pg import local
-from durable_pg.cli.output import Json, emit, reporting
-from durable_pg.server import ServerError
+from durable_pg._embedded import local
+from durable_pg._embedded.errors import ServerError
+from durable_pg.cli.options import AsJson
+from durable_pg.cli.output import emit, reporting
 
 Directory = Annotated[
     Path | None,
@@ -48,7 +49,7 @@ def up(
             help="Where to listen on 127.0.0.1. Without it: where it did before; the first time, a free port.",
         ),
     ] = None,
-    json: Json = False,
+    json: AsJson = False,
 ) -> None:
     """Start a Postgres for development that stays up, with durable_pg in it and a login for each role.
 
@@ -71,7 +72,7 @@ def down(
         bool, typer.Option("--remove", help="Delete the database too, with everything recorded in it. Asks first.")
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="With --remove: don't ask.")] = False,
-    json: Json = False,
+    json: AsJson = False,
 ) -> None:
     """Stop the server that up has started. Its data stay, and up brings them back.
 
@@ -127,7 +128,7 @@ def _ask(directory: Path, *, json: bool) -> None:
         raise typer.Exit(1)
 
 
-def _facts(server: local.Server) -> dict[str, object]:
+def _facts(server: local.LocalServer) -> dict[str, object]:
     return {
         "directory": str(server.directory),
         "started": server.started,
@@ -140,7 +141,7 @@ def _facts(server: local.Server) -> dict[str, object]:
     }
 
 
-def _text(server: local.Server) -> str:
+def _text(server: local.LocalServer) -> str:
     report = server.report
     schema = f"went from {report.before or 'base'} to {report.after}" if report.steps else f"at {report.after}"
     width = max(len(login) for login in server.urls)

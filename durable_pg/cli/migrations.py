@@ -7,9 +7,11 @@ from typing import Annotated
 import typer
 from sqlalchemy.engine import Connection
 
-from durable_pg import catalog, migrate
-from durable_pg._migration.connecting import connect
-from durable_pg.cli.output import Json, Url, emit, reporting
+from durable_pg import migrate
+from durable_pg.cli.options import AsJson, Url
+from durable_pg.cli.output import emit, reporting
+from durable_pg.migrate import catalog
+from durable_pg.migrate.connection import connect
 
 Wait = Annotated[
     float,
@@ -44,7 +46,7 @@ def upgrade(  # noqa: PLR0917  # typer reads options from parameters
     ] = None,
     wait: Wait = 60.0,
     lock_timeout: LockTimeout = 10.0,
-    json: Json = False,
+    json: AsJson = False,
 ) -> None:
     """Make the roles and the schema if they are missing, and bring the schema up to date.
 
@@ -72,7 +74,7 @@ def downgrade(  # noqa: PLR0917
     ] = False,
     wait: Wait = 60.0,
     lock_timeout: LockTimeout = 10.0,
-    json: Json = False,
+    json: AsJson = False,
 ) -> None:
     """Go back to an earlier revision.
 
@@ -84,7 +86,7 @@ def downgrade(  # noqa: PLR0917
         _tell(report, json)
 
 
-def current(url: Url = None, json: Json = False) -> None:
+def current(url: Url = None, json: AsJson = False) -> None:
     """Tell which revision the database is at. Writes nothing and waits for nobody.
 
     Works as the migration login and as an auditor.
@@ -109,7 +111,7 @@ def sql(
     drop_data: Annotated[
         bool, typer.Option("--drop-data", help="Downwards: drop tables even if they hold rows.")
     ] = False,
-    json: Json = False,
+    json: AsJson = False,
 ) -> None:
     """Write the script for psql that does what upgrade (or downgrade) does, without a database.
 
@@ -137,7 +139,7 @@ def check(
             "functions which that takes are accepted, and nothing else. Can be given several times.",
         ),
     ] = None,
-    json: Json = False,
+    json: AsJson = False,
 ) -> None:
     """Compare the live schema with the one of this package, and print every difference.
 

@@ -5,28 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
-from durable_pg._migration.errors import DbaMustAct, MigrationError
-from durable_pg.server import ServerError
-
-Url = Annotated[
-    str | None,
-    typer.Option(
-        "--url",
-        metavar="URL",
-        help="Database, such as postgresql://migrator@db/shop. "
-        "Without it: DURABLE_PG_URL, then DATABASE_URL, then libpq's PG* variables.",
-    ),
-]
-Json = Annotated[
-    bool,
-    typer.Option(
-        "--json", help="Print one JSON object for machines, errors included (but not those of a wrong command line)."
-    ),
-]
+from durable_pg.cli.read import to_json
+from durable_pg.cli.show.terminal import speaks_utf8, write
+from durable_pg.command_errors import CommandError
 
 
 def emit(as_json: bool, facts: dict[str, Any], text: str) -> None:
@@ -39,7 +24,7 @@ def reporting(as_json: bool, interrupted: str) -> Iterator[None]:
     """Turn what goes wrong into a message and an exit code."""
     try:
         yield
-    except (MigrationError, ServerError) as error:
+    except CommandError as error:
         _fail(error, as_json)
         raise typer.Exit(error.exit_code) from None
     except KeyboardInterrupt:
@@ -47,24 +32,28 @@ def reporting(as_json: bool, interrupted: str) -> Iterator[None]:
         raise typer.Exit(130) from None
 
 
-def _fail(error: MigrationError | ServerError, as_json: bool) -> None:
-    statements = list(error.statements) if isinstance(error, DbaMustAct) else []
+def _fail(error: CommandError, as_json: bool) -> None:
     if as_json:
         facts = {
             "error": type(error).__name__,
             "message": error.message,
             "detail": error.detail,
             "hint": error.hint,
-            "statements": statements,
+            "statements": error.statements,
         }
         typer.echo(json.dumps(facts, ensure_ascii=False))
     typer.echo(f"error: {error.message}", err=True)
     for line in error.detail.splitlines():
         typer.echo(f"  {line}", err=True)
-    if statements and not as_json:
+    if error.statements and not as_json:
         typer.echo("A DBA must run, in this database:", err=True)
         # Alone on stdout, so that they can be piped into psql.
-        for statement in statements:
+        for statement in error.statements:
             typer.echo(statement)
     if error.hint:
         typer.echo(f"hint: {error.hint}", err=True)
+
+
+def print_json(facts: object) -> None:
+    """Print one JSON object, complete."""
+    write(to_json(facts, ascii_only=not speaks_utf8()) + "\n")

@@ -6,13 +6,14 @@ from typing import Annotated
 
 import typer
 
-from durable_pg import inspection
-from durable_pg.cli._lists import print_runs
-from durable_pg.cli._looking import As, Full, Limit, Tenant, User, as_moment, looking, print_json
-from durable_pg.cli._terminal import Page, shown
-from durable_pg.cli._timeline import print_run
-from durable_pg.cli.output import Json, Url
-from durable_pg.inspection import View
+from durable_pg.cli import read
+from durable_pg.cli.options import As, AsJson, Full, Limit, Tenant, Url, User, as_moment
+from durable_pg.cli.output import print_json
+from durable_pg.cli.read import View
+from durable_pg.cli.reader import reading
+from durable_pg.cli.show.tables import print_runs
+from durable_pg.cli.show.terminal import Page, shown
+from durable_pg.cli.show.timeline import print_run
 
 # Without --events, of a run with more than that only the latest are shown to a person.
 _EVENTS = 1000
@@ -48,7 +49,7 @@ def list_(  # noqa: PLR0917  # typer reads options from parameters
         str | None, typer.Option(metavar="TIME", help="Started since: 30m, 2h, 7d, or 2026-01-31T22:15 (UTC).")
     ] = None,
     limit: Limit = 50,
-    json: Json = False,
+    json: AsJson = False,
 ) -> None:
     """List runs, the newest first.
 
@@ -58,16 +59,14 @@ def list_(  # noqa: PLR0917  # typer reads options from parameters
 
     Example: durable-pg runs list --tenant acme --user user-7 --session support/s-1
     """
-    with looking(url, json, tenant, user, acts_as) as look, look.begin() as view:
+    with reading(url, json, tenant, user, acts_as) as look, look.begin() as view:
         connection = look.connection
-        now = inspection.now(connection)
+        now = read.now(connection)
         its = (
-            inspection.find_session(connection, session, tenant=view.tenant, user=view.user)
-            if session is not None
-            else None
+            read.find_session(connection, session, tenant=view.tenant, user=view.user) if session is not None else None
         )
         # One more than asked for tells whether there are more.
-        found = inspection.list_runs(
+        found = read.list_runs(
             connection,
             tenant=its.tenant_id if its else view.tenant,
             user=view.user,
@@ -105,7 +104,7 @@ def show(  # noqa: PLR0917
         int | None, typer.Option(metavar="N", min=0, help=f"Only the latest N events; 0: all. Without: {_EVENTS}.")
     ] = None,
     full: Full = False,
-    json: Json = False,
+    json: AsJson = False,
 ) -> None:
     """Tell what happened in a run, from its input to what can be done about it now.
 
@@ -115,10 +114,10 @@ def show(  # noqa: PLR0917
 
     Example: durable-pg runs show 01931c2a-7f3e --tenant acme --user user-7
     """
-    with looking(url, json, tenant, user, acts_as) as look, look.begin() as view:
-        run = inspection.find_run(look.connection, run_uid, tenant=view.tenant, user=view.user)
+    with reading(url, json, tenant, user, acts_as) as look, look.begin() as view:
+        run = read.find_run(look.connection, run_uid, tenant=view.tenant, user=view.user)
         latest = events if events is not None else None if json else _EVENTS
-        timeline = inspection.read_timeline(look.connection, run, latest=latest)
+        timeline = read.read_timeline(look.connection, run, latest=latest)
         if json:
             print_json(timeline)
             return

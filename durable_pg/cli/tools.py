@@ -8,12 +8,13 @@ from typing import Annotated
 
 import typer
 
-from durable_pg import inspection
-from durable_pg._migration.errors import BadRequest
-from durable_pg.cli._ledger_lists import print_tools
-from durable_pg.cli._looking import As, Limit, Tenant, User, looking, print_json
-from durable_pg.cli._terminal import Page, shown
-from durable_pg.cli.output import Json, Url, reporting
+from durable_pg.cli import read
+from durable_pg.cli.options import As, AsJson, Limit, Tenant, Url, User
+from durable_pg.cli.output import print_json, reporting
+from durable_pg.cli.reader import reading
+from durable_pg.cli.show.tables import print_tools
+from durable_pg.cli.show.terminal import Page, shown
+from durable_pg.command_errors import BadRequest
 
 app = typer.Typer(
     name="tools",
@@ -34,14 +35,14 @@ def list_(  # noqa: PLR0917  # typer reads options from parameters
     acts_as: As = None,
     app_name: Annotated[str | None, typer.Option("--app", metavar="NAME", help="Of one app.")] = None,
     limit: Limit = 1000,
-    json: Json = False,
+    json: AsJson = False,
 ) -> None:
     """List what is stored of tools. A tool that is not listed counts as an effect.
 
     Example: durable-pg tools list --tenant acme --app support
     """
-    with looking(url, json, tenant, user, acts_as) as look, look.begin() as view:
-        found = inspection.list_tools(look.connection, tenant=view.tenant, app=app_name, limit=limit + 1)
+    with reading(url, json, tenant, user, acts_as) as look, look.begin() as view:
+        found = read.list_tools(look.connection, tenant=view.tenant, app=app_name, limit=limit + 1)
         more, found = len(found) > limit, found[:limit]
         if json:
             print_json({"tools": found, "more": more})
@@ -50,7 +51,7 @@ def list_(  # noqa: PLR0917  # typer reads options from parameters
             typer.echo("No tools are stored: each one counts as an effect. tools sync stores some.", err=True)
             return
         page = Page()
-        print_tools(page, found, view, inspection.now(look.connection))
+        print_tools(page, found, view, read.now(look.connection))
         page.print()
         if more:
             typer.echo(f"These are {limit}; there are more: --limit, --app.", err=True)
@@ -66,7 +67,7 @@ def sync(  # noqa: PLR0917
     tenant: Tenant = None,
     user: User = None,
     acts_as: As = None,
-    json: Json = False,
+    json: AsJson = False,
 ) -> None:
     """Store what the @durable_tool decorators of a module declare, as an operator.
 
@@ -78,10 +79,10 @@ def sync(  # noqa: PLR0917
     with reporting(json, "nothing was written"):
         declared = _declared(module)
     interrupted = "look with tools list"
-    with looking(url, json, tenant, user, acts_as, interrupted=interrupted) as look:
+    with reading(url, json, tenant, user, acts_as, interrupted=interrupted) as look:
         with look.begin(writes=True) as view:
-            written = inspection.declare_tools(look.connection, view, app_name, declared)
-            now = inspection.now(look.connection)
+            written = read.declare_tools(look.connection, view, app_name, declared)
+            now = read.now(look.connection)
         # Committed.
         if json:
             print_json({"tools": written})

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import psycopg
+from psycopg import sql
+
+from durable_pg._embedded.database import TemporaryDatabase
+from durable_pg._embedded.logins import MIGRATOR
 
 
 class Attack(NamedTuple):
-    """One attempt. `role` is what the login acts as; `sql` may use the names of `Target` in braces."""
+    """One attempt. `role` is what the login acts as; `sql` may use the names of prepare_target() in braces."""
 
     role: str
     what: str
@@ -15,6 +24,30 @@ class Attack(NamedTuple):
     sqlstate: str
 
 
+@dataclass
+class Tried:
+    """An attack, and what came of it."""
+
+    attack: Attack
+    sqlstate: str | None
+    message: str
+
+    @property
+    def held(self) -> bool:
+        """Whether the rule refused it, with its own SQLSTATE."""
+        return self.sqlstate == self.attack.sqlstate
+
+
+START_ANOTHER = "select run_uid from durable.start_run(session_uid => %(session)s, invocation_id => 'turn-9')"
+CALL_A_TOOL = """
+select durable.append_event(session_uid => %(session)s, author => 'agent', invocation_id => 'turn-9', attempt => 1,
+    content => '{"role": "assistant", "tool_calls": [{"function": {"name": "cancel_reservation"}}]}')
+"""
+BEGIN = """
+select effect_uid from durable.begin_effect(run_uid => %(run)s, attempt => 1, tool => 'refund',
+    args => '{"amount": 20}', intent => 'refund:order-7')
+"""
+FINISH = "select durable.finish_effect(effect_uid => %(effect)s, attempt => 1, status => 'succeeded', result => '1')"
 ME = "me => durable.act_as({tenant}, {user})"
 
 ATTACKS = [
@@ -155,3 +188,55 @@ ATTACKS = [
     Attack("durable_owner", "rewrite the log", "update durable.events set author = 'x'", "identity-required", "42W03"),
     Attack("durable_owner", "delete the runs", "delete from durable.runs", "identity-required", "42W03"),
 ]
+
+
+def prepare_target(database: TemporaryDatabase, tenant: str, user: str) -> dict[str, sql.Literal]:
+    """Names for the attacks: a settled run, its session, a run that executes, and an effect it has done."""
+    with psycopg.connect(database.url("app")) as app:
+        app.execute("select durable.act_as(%s, %s)", (tenant, user))
+        session_uid, run_uid = _row(app, "select session_uid, run_uid from durable.runs", {})
+        (open_run_uid,) = _row(app, START_ANOTHER, {"session": session_uid})
+        app.execute(CALL_A_TOOL, {"session": session_uid})
+        (effect_uid,) = _row(app, BEGIN, {"run": open_run_uid})
+        app.execute(FINISH, {"effect": effect_uid})
+    names = {
+        "tenant": tenant,
+        "user": user,
+        "session_uid": session_uid,
+        "run_uid": run_uid,
+        "open_run_uid": open_run_uid,
+        "effect_uid": effect_uid,
+    }
+    return {name: sql.Literal(value) for name, value in names.items()}
+
+
+def attempt(database: TemporaryDatabase, attack: Attack, target: dict[str, sql.Literal]) -> Tried:
+    """Try one attack in a transaction of its own."""
+    try:
+        with _acting_as(database, attack.role, target) as connection:
+            connection.execute(sql.SQL(attack.sql).format(**target))
+    except psycopg.Error as error:
+        return Tried(attack, error.sqlstate, error.diag.message_primary or str(error))
+    return Tried(attack, None, "nothing was refused")
+
+
+@contextmanager
+def _acting_as(
+    database: TemporaryDatabase, role: str, target: dict[str, sql.Literal]
+) -> Iterator[psycopg.Connection[Any]]:
+    """Connect as a front role's login, or as the migration login that has become a role behind."""
+    behind = role.startswith("durable_")
+    with psycopg.connect(database.url(MIGRATOR if behind else role), autocommit=not behind) as connection:
+        if behind:
+            connection.execute(sql.SQL("set local durable.tenant_id = {}").format(target["tenant"]))
+            connection.execute(sql.SQL("set local role {}").format(sql.Identifier(role)))
+        if role == "durable_engine":
+            connection.execute(sql.SQL("set local durable.user_id = {}").format(target["user"]))
+        yield connection
+
+
+def _row(connection: psycopg.Connection[Any], query: str, parameters: dict[str, Any]) -> Any:
+    row = connection.execute(query.encode(), parameters).fetchone()
+    if row is None:
+        raise LookupError(f"no row: {query}")
+    return row

@@ -9,15 +9,16 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
-from durable_pg import Identity
+from durable_pg import Durable, Identity
 from durable_pg.types import RunOutcome
 
+APP = "airline"
 # Between two questions whether a busy run is settled.
 _BUSY = 0.02
 
 
 @dataclass(frozen=True)
-class Event:
+class Message:
     """One message of a run, in its own format."""
 
     author: str
@@ -38,7 +39,19 @@ class AgentRun:
     format: str
     user_id: str
     session_id: str
-    events: list[Event]
+    events: list[Message]
+
+
+@dataclass
+class Recorded:
+    """What one run left behind after it was submitted three times."""
+
+    format: str
+    events: int
+    user_turns: int
+    tools_executed: list[str]
+    duplicates: int
+    intact: bool
 
 
 def bundled_runs() -> list[AgentRun]:
@@ -50,11 +63,11 @@ def bundled_runs() -> list[AgentRun]:
 
 def _run(found: dict[str, Any]) -> AgentRun:
     return AgentRun(
-        found["format"], found["user_id"], found["session_id"], [Event(**event) for event in found["events"]]
+        found["format"], found["user_id"], found["session_id"], [Message(**event) for event in found["events"]]
     )
 
 
-def record(me: Identity, run: AgentRun, *, app: str = "airline") -> Counter[str]:
+def record(me: Identity, run: AgentRun) -> Counter[str]:
     """Record a run from its first message to its settlement; count the outcomes.
 
     May be called any number of times, from any number of processes at once: what is recorded already is told so.
@@ -62,7 +75,7 @@ def record(me: Identity, run: AgentRun, *, app: str = "airline") -> Counter[str]
     Of all who record the same run one holds it; the others wait until it is settled and find everything recorded.
     """
     outcomes: Counter[str] = Counter()
-    session = me.open_session(app, run.session_id)
+    session = me.open_session(APP, run.session_id)
     turn = 0
     held: RunOutcome | None = None
     waited = False
@@ -89,3 +102,20 @@ def record(me: Identity, run: AgentRun, *, app: str = "airline") -> Counter[str]
         settled = me.settle_run(held, "succeeded", result={"events": len(run.events)})
         outcomes[f"settle_run: {settled.outcome}"] += 1
     return outcomes
+
+
+def submit_thrice(url: str, tenant: str, run: AgentRun) -> Recorded:
+    """Record a run three times over, as a crashed and retried worker would; say what is there in the end."""
+    outcomes: Counter[str] = Counter()
+    with Durable.from_url(url) as durable:
+        me = durable.act_as(tenant, run.user_id)
+        for _ in range(3):
+            outcomes += record(me, run)
+        session = me.open_session(APP, run.session_id)
+        events = me.read_events(session)
+        (settled,) = me.list_runs(session)
+        intact = me.verify_session(session).intact
+    turns = sum(event.opening for event in events)
+    complete = len(events) == len(run.events) and turns == sum(event.is_user_turn for event in run.events)
+    tools = settled.tools_executed or []
+    return Recorded(run.format, len(events), turns, tools, outcomes["duplicate"], intact and complete)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from alembic import op
 
-from durable_pg._migration import frozen
+from durable_pg.migrate import frozen
 
 revision = "0001"
 down_revision = None

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from durable_pg.demo.trajectories import Report, agent_runs, count, load, look, submit
+from durable_pg.demo.trajectories import Submitted, agent_runs, count, load, look, submit
 from tests.support.harness import Database, one, value
 
 FILE = Path(
@@ -57,7 +57,7 @@ def test_the_file_holds_what_is_pinned() -> None:
 
 
 @pytest.fixture(scope="module")
-def submitted(server: object, migrated_template: object) -> Iterator[tuple[Database, Report]]:
+def submitted(server: object, migrated_template: object) -> Iterator[tuple[Database, Submitted]]:
     """One database for the whole file: the submission takes a while, and each test asks another question of it."""
     database = Database(server, migrated_template.template_dbname).clone()  # type: ignore[arg-type, attr-defined]
     told: list[int] = []
@@ -73,13 +73,13 @@ def test_the_demo_counts_the_file_as_it_is() -> None:
     assert sum(event.is_user_turn for run in agent_runs(load(FILE)) for event in run.events) == USER_TURNS
 
 
-def test_the_demo_finds_every_count_met(submitted: tuple[Database, Report]) -> None:
+def test_the_demo_finds_every_count_met(submitted: tuple[Database, Submitted]) -> None:
     database, report = submitted
     look(database.url("auditor"), report)
     assert report.faults() == []
 
 
-def test_every_event_is_appended_once_and_every_repeat_is_told(submitted: tuple[Database, Report]) -> None:
+def test_every_event_is_appended_once_and_every_repeat_is_told(submitted: tuple[Database, Submitted]) -> None:
     outcomes = submitted[1].outcomes
     assert (outcomes["appended"], outcomes["duplicate"]) == (EVENTS, 2 * EVENTS)
     assert outcomes["start_run: started"] == outcomes["settle_run: settled"] == RUNS
@@ -87,7 +87,7 @@ def test_every_event_is_appended_once_and_every_repeat_is_told(submitted: tuple[
     assert outcomes["settle_run: already_settled"] == outcomes["start_run: settled"]
 
 
-def test_two_hundred_runs_are_settled_with_the_tools_they_called(submitted: tuple[Database, Report]) -> None:
+def test_two_hundred_runs_are_settled_with_the_tools_they_called(submitted: tuple[Database, Submitted]) -> None:
     database, _ = submitted
     with database.as_auditor() as auditor:
         assert one(
@@ -103,7 +103,7 @@ def test_two_hundred_runs_are_settled_with_the_tools_they_called(submitted: tupl
         ) == {"runs": RUNS, "succeeded": RUNS, "complete": RUNS}
 
 
-def test_every_user_turn_is_there_once(submitted: tuple[Database, Report]) -> None:
+def test_every_user_turn_is_there_once(submitted: tuple[Database, Submitted]) -> None:
     database, _ = submitted
     with database.as_auditor() as auditor:
         assert one(
@@ -116,14 +116,14 @@ def test_every_user_turn_is_there_once(submitted: tuple[Database, Report]) -> No
         ) == {"events": EVENTS, "turns": USER_TURNS, "invocations": USER_TURNS}
 
 
-def test_every_tool_call_of_the_file_is_found(submitted: tuple[Database, Report]) -> None:
+def test_every_tool_call_of_the_file_is_found(submitted: tuple[Database, Submitted]) -> None:
     database, _ = submitted
     with database.as_auditor() as auditor:
         found = auditor.execute("select tool, count(*) from durable.events, unnest(tool_calls) as tool group by tool")
         assert {row["tool"]: row["count"] for row in found} == TOOL_CALLS
 
 
-def test_the_order_and_the_words_are_those_of_the_file(submitted: tuple[Database, Report]) -> None:
+def test_the_order_and_the_words_are_those_of_the_file(submitted: tuple[Database, Submitted]) -> None:
     database, _ = submitted
     expected = {
         f"task-{run['task_id']}-trial-{run['trial']}": [m for m in run["messages"] if m["role"] != "system"]
@@ -137,7 +137,7 @@ def test_the_order_and_the_words_are_those_of_the_file(submitted: tuple[Database
         assert {row["session_id"]: row["contents"] for row in found} == expected
 
 
-def test_every_chain_is_intact(submitted: tuple[Database, Report]) -> None:
+def test_every_chain_is_intact(submitted: tuple[Database, Submitted]) -> None:
     database, _ = submitted
     with database.as_auditor() as auditor:
         intact = value(

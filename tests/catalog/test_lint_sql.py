@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.migrations.support import ROOT
+from tests.support.cli import ROOT
 from tools.lint_sql import FILE_CHECKS, TREE_CHECKS, File, Tree, faults
 
 TREE = Tree.read(ROOT / "sql")

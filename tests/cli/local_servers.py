@@ -18,7 +18,7 @@ from typing import Any
 import psycopg
 from psycopg.conninfo import make_conninfo
 
-from durable_pg.local import LOGINS
+from durable_pg._embedded.logins import LOGINS
 from tests.migrations.support import start
 from tests.support.cli import ROOT, environment
 
@@ -37,7 +37,7 @@ class Place:
         """Run a command to its end."""
         return subprocess.run(
             [sys.executable, "-m", "durable_pg", command, "--directory", str(self.directory), *arguments],
-            env=environment(ROOT, **(extra or {})),
+            env=environment(ROOT, extra),
             stdin=stdin,
             capture_output=True,
             text=True,

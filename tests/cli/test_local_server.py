@@ -13,7 +13,8 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from durable_pg import local, migrate
+from durable_pg import migrate
+from durable_pg._embedded import local
 from tests.cli.local_servers import FRONT_LOGINS, Place, a_place
 from tests.support.cli import durable_pg_process
 

@@ -10,9 +10,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from durable_pg import local
-from durable_pg._embedded import programs
-from durable_pg.server import NoEmbeddedServer
+from durable_pg._embedded import local, programs
+from durable_pg._embedded.errors import NoEmbeddedServer
 from tests.cli.local_servers import Place, a_place, wait_for_file
 from tests.support.cli import durable_pg_process
 

@@ -7,7 +7,8 @@ import time
 
 import pytest
 
-from durable_pg import __version__, catalog, migrate
+from durable_pg import __version__, migrate
+from durable_pg.migrate import catalog
 from tests.migrations.support import start
 from tests.support.cli import durable_pg
 from tests.support.harness import Database, value

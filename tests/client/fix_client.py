@@ -7,19 +7,20 @@ import pytest
 from psycopg_pool import ConnectionPool
 
 from durable_pg import Durable, Identity
-from tests.client.ways import POOLS, WAYS, address
+from tests.client.ways import POOLS, address
 from tests.support.rented import Rented
 
 
-@pytest.fixture(params=WAYS)
+@pytest.fixture
 def durable(db: Rented, request: pytest.FixtureRequest) -> Iterator[Durable]:
-    """The client over each of its ways to the database."""
-    with address(db, request.param) as url:
-        if request.param not in POOLS:
+    """The client by a URL, or by whichever way a test names: see every_way."""
+    way = getattr(request, "param", "url")
+    with address(db, way) as url:
+        if way not in POOLS:
             with Durable.from_url(url) as durable:
                 yield durable
             return
-        with ConnectionPool(url, min_size=1, open=False, kwargs=POOLS[request.param]) as pool:
+        with ConnectionPool(url, min_size=1, open=False, kwargs=POOLS[way]) as pool:
             yield Durable(pool)
 
 

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from durable_pg import AsyncDurable, migrate
+from durable_pg._embedded.errors import NoEmbeddedServer
 from durable_pg._embedded.programs import as_owner_of, programs, run_as
-from durable_pg.server import NoEmbeddedServer, start_temporary
+from durable_pg._embedded.temporary import start_temporary
 from tests.client.disturbing import connected, wait_until
 from tests.support.harness import Database
 from tests.support.rented import Rented, stored

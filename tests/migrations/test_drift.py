@@ -7,13 +7,15 @@ from collections.abc import Callable, Iterator
 import psycopg
 import pytest
 
-from durable_pg import catalog, migrate
+from durable_pg import migrate
+from durable_pg.migrate import catalog
 from tests.migrations import support
+from tests.support.cli import ROOT
 from tests.support.harness import Database
 from tests.support.servers import Server
 from tools.frozen_tree import Tree
 
-TREE = Tree(support.ROOT)
+TREE = Tree(ROOT)
 
 
 def test_sql_is_frozen() -> None:
@@ -51,7 +53,7 @@ def test_replaying_the_migrations_gives_what_sql_gives(db: Database, empty_datab
 
 def test_the_expected_catalog_is_that_of_a_migrated_database(db: Database) -> None:
     assert catalog.as_json(catalog.read(db.url("mig"))) == catalog.as_json(catalog.expected())
-    text = (support.ROOT / "durable_pg" / "expected_catalog.json").read_text()
+    text = (ROOT / "durable_pg" / "migrate" / "catalog" / "expected_catalog.json").read_text()
     assert text == catalog.as_json(catalog.Fact(*row) for row in json.loads(text))
 
 

@@ -10,7 +10,8 @@ from alembic.config import Config
 from sqlalchemy import create_engine, text
 from sqlalchemy.pool import NullPool
 
-from durable_pg import catalog, migrate
+from durable_pg import migrate
+from durable_pg.migrate import catalog
 from tests.support.harness import Database, one, value
 
 ENV = """
@@ -119,10 +120,10 @@ def test_an_autocommit_connection_is_refused(db: Database) -> None:
 
 
 def test_alembics_own_command_line_finds_the_same_chain(empty_database: Database) -> None:
-    from durable_pg import _paths  # noqa: PLC0415
+    from durable_pg.migrate import paths  # noqa: PLC0415
 
     config = Config()
-    config.set_main_option("script_location", str(_paths.migrations_dir()))
+    config.set_main_option("script_location", str(paths.migrations_dir()))
     config.set_main_option("path_separator", "os")
     engine = create_engine(sqlalchemy_url(empty_database), poolclass=NullPool)
     with engine.connect() as connection:

@@ -10,7 +10,8 @@ from psycopg import sql
 from sqlalchemy import create_engine
 from sqlalchemy.pool import NullPool
 
-from durable_pg import catalog, migrate, roles
+from durable_pg import migrate
+from durable_pg.migrate import catalog, roles
 from tests.migrations import support
 from tests.support.harness import Database, one, value
 from tests.support.servers import ROLES, Server

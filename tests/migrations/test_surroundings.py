@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import create_engine
 from sqlalchemy.pool import NullPool
 
-from durable_pg import catalog
+from durable_pg.migrate import catalog
 from tests.support.harness import Database
 
 PLANTED = {

@@ -3,8 +3,9 @@
 import pytest
 from sqlalchemy import create_engine, text
 
-from durable_pg import catalog, migrate
-from durable_pg._paths import sql_dir
+from durable_pg import migrate
+from durable_pg.migrate import catalog
+from durable_pg.migrate.paths import sql_dir
 from tests.migrations.support import psql
 from tests.support.harness import Database
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from durable_pg import catalog, migrate
+from durable_pg import migrate
+from durable_pg.migrate import catalog
 from tests.migrations import support
 from tests.support.harness import Database, value
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from durable_pg import catalog
-from tests.migrations.support import ROOT, environment
+from durable_pg.migrate import catalog
+from tests.support.cli import ROOT, environment
 from tests.support.harness import Database
 
 pytest.importorskip("hatchling")
@@ -31,8 +31,8 @@ def test_it_holds_sql_migrations_and_the_expected_catalog(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
     wanted = {
         "durable_pg/py.typed",
-        "durable_pg/catalog.sql",
-        "durable_pg/expected_catalog.json",
+        "durable_pg/migrate/catalog/catalog.sql",
+        "durable_pg/migrate/catalog/expected_catalog.json",
         "durable_pg/sql/roles.sql",
         "durable_pg/sql/manifest.txt",
         "durable_pg/migrations/env.py",
@@ -91,7 +91,7 @@ def test_installed_from_it_the_command_migrates_and_checks(
     assert catalog.check(empty_database.url("mig")) == []
 
     place = subprocess.run(
-        [str(home / "bin" / "python"), "-c", "from durable_pg import _paths; print(_paths.sql_dir())"],
+        [str(home / "bin" / "python"), "-c", "from durable_pg.migrate import paths; print(paths.sql_dir())"],
         cwd=tmp_path,
         env=kept,
         capture_output=True,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import psycopg
 
-from tests.migrations.support import environment
+from tests.support.cli import environment
 from tests.support.servers import URL, Server
 
 # Warnings are errors, and options that nobody knows too: the plugin must fit into a strict project.

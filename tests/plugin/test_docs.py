@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from durable_pg._testing import PREFIX, URL
 from durable_pg._wire.address import understand
+from durable_pg.pytest_plugin.errors import URL
+from durable_pg.pytest_plugin.run import PREFIX
 from tests.plugin.projects import Project
 from tests.plugin.test_fixtures import AGENT
 

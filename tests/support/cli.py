@@ -20,15 +20,15 @@ ROOT = Path(__file__).resolve().parents[2]
 LIBPQ = ("DURABLE_PG_URL", "DATABASE_URL", "PGHOST", "PGPORT", "PGUSER", "PGDATABASE", "PGPASSWORD", "PGSERVICE")
 
 
-def environment(root: Path = ROOT, **extra: str) -> dict[str, str]:
+def environment(root: Path = ROOT, extra: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return this process's environment without a database in it, and with the package of `root`."""
     kept = {name: text for name, text in os.environ.items() if name not in LIBPQ}
-    return {**kept, "PYTHONPATH": str(root), **extra}
+    return {**kept, "PYTHONPATH": str(root), **(extra or {})}
 
 
 def durable_pg(*arguments: str, extra: Mapping[str, str] | None = None) -> "subprocess.CompletedProcess[str]":
     """Run a command to its end, in this process."""
-    with _apart(environment(**(extra or {}))) as (out, err):
+    with _apart(environment(extra=extra)) as (out, err):
         code = _run(arguments)
         out.flush()
         err.flush()
@@ -42,7 +42,7 @@ def durable_pg_process(
     """Run a command to its end, in a process of its own."""
     return subprocess.run(
         [sys.executable, "-m", "durable_pg", *arguments],
-        env=environment(root, **(extra or {})),
+        env=environment(root, extra),
         capture_output=True,
         text=True,
         timeout=120,

@@ -18,7 +18,8 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.rows import DictRow, dict_row
 
-from durable_pg.server import NoEmbeddedServer, start_temporary
+from durable_pg._embedded.errors import NoEmbeddedServer
+from durable_pg._embedded.temporary import FOR_TESTS, start_temporary
 
 URL = "DURABLE_PG_TEST_URL"
 PASSWORD = "durable"  # noqa: S105  # for servers that ask for one; the embedded one trusts
@@ -27,11 +28,6 @@ ROLES = (
     *("durable_owner", "durable_engine", "durable_steward", "durable_janitor"),
     *("durable_app", "durable_operator", "durable_maintainer", "durable_auditor"),
 )
-# Autovacuum would only disturb tests that wait for locks.
-EMBEDDED_SETTINGS = """
-autovacuum = off
-max_connections = 200
-"""
 
 
 @dataclass(frozen=True)
@@ -123,7 +119,7 @@ def start(container: int | None) -> Callable[[], None]:
 
 def _embedded() -> tuple[str, Callable[[], None]]:
     try:
-        return start_temporary(EMBEDDED_SETTINGS, _memory())
+        return start_temporary(FOR_TESTS, _memory())
     except NoEmbeddedServer as error:
         raise pytest.UsageError(f"no {URL}, and {error}") from error
 

@@ -143,8 +143,8 @@ class Effects(Caller[Who]):
     def declare_tools(self, app_name: str, tools: Mapping[str, ReplayClass]) -> list[Tool]:
         """Write what a program declares of its tools; where what is stored is stricter, that is kept.
 
-        `tools`: {"refund": "keyed", "search": "read_only"}; see declarations() of durable_pg.tools. For operators; leaves
-        audit rows. Raises IdentifierInvalid (22W01), JsonNotStorable (22W02), ArgumentInvalid (22W03).
+        `tools`: {"refund": "keyed", "search": "read_only"}; see declarations() of durable_pg.tools. For operators;
+        leaves audit rows. Raises IdentifierInvalid (22W01), JsonNotStorable (22W02), ArgumentInvalid (22W03).
         """
         with refusals_of("declare_tools", self._who):
             parameters = {"app_name": given.identifier("app_name", app_name), "tools": given.an_object("tools", tools)}

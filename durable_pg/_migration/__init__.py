@@ -1,1 +1,0 @@
-"""The parts of durable_pg.migrate; nothing in here is a public name."""

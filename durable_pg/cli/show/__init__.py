@@ -1,0 +1,1 @@
+"""How it is printed: tables, timelines, advice, and what may reach a terminal."""
