@@ -11,12 +11,14 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 COLLECTED = pytest.StashKey[list[str]]()
+ITEMS = pytest.StashKey[list[pytest.Item]]()
 # Of bytes and objects: what one process has made differs from what another makes.
 _MADE_HERE = re.compile(r"(?:\\x[0-9a-f]{2}){3}|0x[0-9a-f]{6,}|object at")
 
 
 def keep(config: pytest.Config, items: Sequence[pytest.Item]) -> None:
-    """Remember the list as it was collected."""
+    """Remember the list as it was collected, with what will be left out of this run."""
+    config.stash[ITEMS] = list(items)
     config.stash[COLLECTED] = [item.nodeid for item in items]
 
 
