@@ -41,7 +41,7 @@ def pytest_report_header() -> str:
 # What starts servers of its own, needs none, shows something of the client that no version of Postgres has a say in, or
 # proves the tests themselves.
 ONCE = (
-    "catalog/test_sql_files",
+    "catalog/test_lint_sql",
     "cli/test_local_server",
     "client/test_bad_input",
     "client/test_json_codec",

@@ -6,9 +6,24 @@ from uuid import UUID
 
 import pytest
 
-from tests.support.calls import append, call, open_session, said, settle, start, use_tool
+from tests.support.calls import (
+    SHORT,
+    append,
+    ask_for,
+    begin,
+    call,
+    finish,
+    interrupt,
+    open_session,
+    record,
+    said,
+    save,
+    settle,
+    start,
+    use_tool,
+    wait_until_over,
+)
 from tests.support.harness import Connection, refused
-from tests.support.ledger import SHORT, ask_for, begin, finish, interrupt, record, save, wait_until_over
 from tests.support.rented import Rented, nothing_written, stored
 
 

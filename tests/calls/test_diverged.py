@@ -5,8 +5,20 @@ from uuid import UUID
 
 import pytest
 
-from tests.support.calls import call, settle, start
-from tests.support.ledger import ARGS, SHORT, ask_for, begin, finish, refund, save, take_over, wait_until_over
+from tests.support.calls import (
+    ARGS,
+    SHORT,
+    ask_for,
+    begin,
+    call,
+    finish,
+    refund,
+    save,
+    settle,
+    start,
+    take_over,
+    wait_until_over,
+)
 from tests.support.rented import Rented, nothing_written, stored
 
 REWRITTEN: list[dict[str, Any]] = [

@@ -5,9 +5,22 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from tests.support.calls import call, open_session, settle, start
+from tests.support.calls import (
+    ARGS,
+    SHORT,
+    begin,
+    call,
+    finish,
+    interrupt,
+    open_session,
+    refund,
+    resolve,
+    settle,
+    start,
+    take_over,
+    wait_until_over,
+)
 from tests.support.harness import refused
-from tests.support.ledger import ARGS, SHORT, begin, finish, interrupt, refund, resolve, take_over, wait_until_over
 from tests.support.rented import Rented, nothing_written, stored
 
 OUTCOMES: list[tuple[str, dict[str, Any]]] = [

@@ -5,8 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from tests.support.calls import open_session, start
-from tests.support.ledger import begin, finish, take_over
+from tests.support.calls import begin, finish, open_session, start, take_over
 from tests.support.rented import Rented
 
 # Each word has a letter that no hex digit is.

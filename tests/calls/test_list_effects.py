@@ -5,20 +5,21 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from tests.support.calls import open_session, start
-from tests.support.harness import refused
-from tests.support.ledger import (
+from tests.support.calls import (
     ARGS,
     SHORT,
     begin,
     effects,
     finish,
     interrupt,
+    open_session,
     refund,
     resolve,
+    start,
     take_over,
     wait_until_over,
 )
+from tests.support.harness import refused
 from tests.support.rented import Rented, nothing_written
 
 

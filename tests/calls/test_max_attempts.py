@@ -4,9 +4,19 @@ from uuid import UUID
 
 import pytest
 
-from tests.support.calls import append, open_session, rewind_before, say, settle
+from tests.support.calls import (
+    SHORT,
+    append,
+    ask_for,
+    begin,
+    interrupt,
+    open_session,
+    rewind_before,
+    say,
+    settle,
+    wait_until_over,
+)
 from tests.support.harness import refused
-from tests.support.ledger import SHORT, ask_for, begin, interrupt, wait_until_over
 from tests.support.rented import Rented, nothing_written, stored
 
 

@@ -7,8 +7,8 @@ from uuid import UUID
 import pytest
 from psycopg import Error
 
+from tests.support.calls import EVIDENCE, begin, effects, finish, resolve
 from tests.support.harness import Connection, refused, value
-from tests.support.ledger import EVIDENCE, begin, effects, finish, resolve
 from tests.support.rented import Rented, nothing_written
 
 ODD: list[Any] = [

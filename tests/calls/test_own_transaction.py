@@ -6,9 +6,8 @@ from uuid import UUID
 import psycopg
 import pytest
 
-from tests.support.calls import settle
+from tests.support.calls import begin, finish, settle, take_over
 from tests.support.harness import Connection, value
-from tests.support.ledger import begin, finish, take_over
 from tests.support.rented import Rented, stored
 
 

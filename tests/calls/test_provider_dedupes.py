@@ -5,9 +5,19 @@ from uuid import UUID
 
 import pytest
 
-from tests.support.calls import open_session, start
+from tests.support.calls import (
+    ARGS,
+    SHORT,
+    begin,
+    finish,
+    interrupt,
+    open_session,
+    resolve,
+    start,
+    take_over,
+    wait_until_over,
+)
 from tests.support.harness import refused
-from tests.support.ledger import ARGS, SHORT, begin, finish, interrupt, resolve, take_over, wait_until_over
 from tests.support.rented import Rented, nothing_written, stored
 
 DEDUPES: dict[str, Any] = {"provider_dedupes_for": "1 hour"}

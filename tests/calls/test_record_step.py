@@ -5,9 +5,23 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from tests.support.calls import call, events, open_session, said, settle, tool_call
+from tests.support.calls import (
+    SHORT,
+    ask_for,
+    begin,
+    call,
+    effects,
+    events,
+    open_session,
+    record,
+    said,
+    save,
+    settle,
+    take_over,
+    tool_call,
+    wait_until_over,
+)
 from tests.support.harness import refused
-from tests.support.ledger import SHORT, ask_for, begin, effects, record, save, take_over, wait_until_over
 from tests.support.rented import Rented, nothing_written, stored
 
 

@@ -5,9 +5,19 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from tests.support.calls import call, settle
+from tests.support.calls import (
+    EVIDENCE,
+    SHORT,
+    begin,
+    call,
+    finish,
+    interrupt,
+    resolve,
+    settle,
+    take_over,
+    wait_until_over,
+)
 from tests.support.harness import refused
-from tests.support.ledger import EVIDENCE, SHORT, begin, finish, interrupt, resolve, take_over, wait_until_over
 from tests.support.rented import Rented, nothing_written, stored
 
 

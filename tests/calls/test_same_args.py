@@ -12,9 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.support.calls import open_session, start
+from tests.support.calls import begin, open_session, start
 from tests.support.harness import Connection
-from tests.support.ledger import begin
 from tests.support.rented import Rented
 
 SAME = [

@@ -1,21 +1,25 @@
-"""Checkpoints: one a step, without gaps, written once; the newest is where a resumed run goes on from."""
+"""Checkpoints: one a step, without gaps, written once."""
 
 from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
 
-from tests.support.calls import append, call, call_all, open_session, said, settle
+from tests.support.calls import (
+    SHORT,
+    ask_for,
+    call,
+    call_all,
+    interrupt,
+    load,
+    open_session,
+    save,
+    settle,
+    take_over,
+    wait_until_over,
+)
 from tests.support.harness import refused
-from tests.support.ledger import SHORT, ask_for, interrupt, save, take_over, wait_until_over
 from tests.support.rented import Rented, nothing_written, stored
-
-
-def load(connection: Any, run: UUID) -> Any:
-    """Return the newest checkpoint of a run, None when there is none."""
-    found = call_all(connection, "load_checkpoint", run_uid=run)
-    assert len(found) <= 1
-    return found[0] if found else None
 
 
 @pytest.mark.parametrize("first", [0, 1])
@@ -28,43 +32,6 @@ def test_the_first_step_is_0_or_1_and_the_others_follow_one_by_one(db: Rented, r
         *(None,),
         *range(first, first + 3),
     ]
-
-
-def test_it_is_told_as_it_is_loaded(db: Rented, session: UUID, run: UUID) -> None:
-    with db.as_app() as app:
-        append(app, session, content=said("done"), invocation_id="inv-1", attempt=1)
-        told = save(app, run, 1, state={"n\0": [1]}, schema_version=3)
-        assert told == {
-            "run_uid": run,
-            "step": 1,
-            "schema_version": 3,
-            "event_seq": 2,
-            "attempt": 1,
-            "state": {"n\0": [1]},
-            "created_at": told["created_at"],
-            "outcome": "saved",
-        }
-        assert load(app, run) == {**told, "outcome": "loaded"}
-
-
-def test_the_newest_one_is_loaded(db: Rented, session: UUID, run: UUID) -> None:
-    with db.as_app() as app:
-        assert load(app, run) is None
-        for step in (1, 2):
-            save(app, run, step)
-        attempt = take_over(app, session, run)
-        save(app, run, 3, attempt, state={"by": "the second"})
-        found = load(app, run)
-    assert (found["step"], found["attempt"], found["state"]) == (3, 2, {"by": "the second"})
-
-
-@pytest.mark.parametrize("who", ["user", "operator"])
-def test_it_outlasts_its_run(db: Rented, run: UUID, who: str) -> None:
-    with db.as_app() as app:
-        save(app, run)
-        settle(app, run)
-    with db.as_app() if who == "user" else db.as_operator() as connection:
-        assert load(connection, run)["step"] == 1
 
 
 @pytest.mark.parametrize(("saved", "wanted"), [([], 2), ([], 7), ([0], 2), ([1], 3), ([1], 0), ([1, 2], 4)])

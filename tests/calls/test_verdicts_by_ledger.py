@@ -6,9 +6,25 @@ from uuid import UUID
 
 import pytest
 
-from tests.support.calls import append, call, call_all, open_session, said, settle, start, use_tool
+from tests.support.calls import (
+    SHORT,
+    append,
+    begin,
+    call,
+    call_all,
+    finish,
+    interrupt,
+    open_session,
+    refund,
+    resolve,
+    said,
+    settle,
+    start,
+    take_over,
+    use_tool,
+    wait_until_over,
+)
 from tests.support.harness import Connection
-from tests.support.ledger import SHORT, begin, finish, interrupt, refund, resolve, take_over, wait_until_over
 from tests.support.rented import Rented, nothing_written
 
 Verdict = tuple[bool, str, list[str]]

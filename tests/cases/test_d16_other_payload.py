@@ -5,9 +5,8 @@ from uuid import UUID
 
 import pytest
 
-from tests.support.calls import open_session, start
+from tests.support.calls import begin, finish, open_session, start
 from tests.support.harness import refused
-from tests.support.ledger import begin, finish
 from tests.support.rented import Rented, nothing_written, stored
 
 PAID = {"to": "acct-9", "cents": 500}

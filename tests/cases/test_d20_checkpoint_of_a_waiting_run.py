@@ -6,9 +6,8 @@ from uuid import UUID
 
 import pytest
 
-from tests.support.calls import call, open_session, settle, start
+from tests.support.calls import ask_for, begin, call, finish, interrupt, open_session, save, settle, start
 from tests.support.harness import refused
-from tests.support.ledger import ask_for, begin, finish, interrupt, save
 from tests.support.rented import Rented, nothing_written, stored
 
 NEWEST = {"waits": "for a decision", "step": 2}

@@ -11,9 +11,8 @@ import psycopg
 import pytest
 from psycopg.rows import DictRow
 
-from tests.support.calls import open_session, start
+from tests.support.calls import EVIDENCE, begin, finish, interrupt, open_session, resolve, start, wait_until_over
 from tests.support.harness import Connection, connections, wait_until_blocked
-from tests.support.ledger import EVIDENCE, begin, finish, interrupt, resolve, wait_until_over
 from tests.support.rented import Rented, stored
 
 MANY = 50

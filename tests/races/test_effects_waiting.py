@@ -8,9 +8,20 @@ import psycopg
 import pytest
 from psycopg.rows import DictRow
 
-from tests.support.calls import call, open_session, settle, start
+from tests.support.calls import (
+    ask_for,
+    begin,
+    call,
+    effects,
+    finish,
+    interrupt,
+    open_session,
+    resolve,
+    settle,
+    start,
+    wait_until_over,
+)
 from tests.support.harness import Connection, connections, wait_until_blocked
-from tests.support.ledger import ask_for, begin, effects, finish, interrupt, resolve, wait_until_over
 from tests.support.rented import Rented, stored
 
 

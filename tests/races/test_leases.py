@@ -10,9 +10,23 @@ import psycopg
 import pytest
 from psycopg.rows import DictRow
 
-from tests.support.calls import append, call, events, open_session, said, settle, start
+from tests.support.calls import (
+    SHORT,
+    append,
+    ask_for,
+    begin,
+    call,
+    events,
+    interrupt,
+    open_session,
+    record,
+    said,
+    save,
+    settle,
+    start,
+    wait_until_over,
+)
 from tests.support.harness import Connection, connections, wait_until_blocked
-from tests.support.ledger import SHORT, ask_for, begin, interrupt, record, save, wait_until_over
 from tests.support.rented import Rented, stored
 
 MANY = 20

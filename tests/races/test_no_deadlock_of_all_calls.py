@@ -11,9 +11,24 @@ from uuid import UUID
 
 import psycopg
 
-from tests.support.calls import append, call, call_all, events, open_session, said, start
+from tests.support.calls import (
+    EVIDENCE,
+    append,
+    ask_for,
+    begin,
+    call,
+    call_all,
+    events,
+    finish,
+    interrupt,
+    open_session,
+    record,
+    resolve,
+    said,
+    save,
+    start,
+)
 from tests.support.harness import Connection, connections, wait_until_blocked
-from tests.support.ledger import EVIDENCE, ask_for, begin, finish, interrupt, record, resolve, save
 from tests.support.rented import Rented, stored
 
 WORKERS = 6

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from pytest_postgresql.executors import NoopExecutor
 
-from tests.rules._world import World
+from tests.rules.world import World
 from tests.support.harness import Database
 from tests.support.servers import Server
 

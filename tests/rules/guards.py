@@ -16,9 +16,9 @@ from tests.rules import test_one_opening_message as opening
 from tests.rules import test_run_identity_frozen as frozen
 from tests.rules import test_tools_complete as complete
 from tests.rules import test_user_isolation as users
-from tests.rules._guard import Guard, Test, cases, merged
-from tests.rules._guard_policies import policies, row_security
-from tests.rules._guard_triggers import triggers
+from tests.rules.guard import Guard, Test, cases, merged
+from tests.rules.guard_policies import policies, row_security
+from tests.rules.guard_triggers import triggers
 
 # Indexes that only make an answer faster: without them every test gives the same result.
 NOT_GUARDS = {f"index {name}" for name in tables.PLAIN_INDEXES}

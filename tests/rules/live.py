@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 from tests.catalog import test_functions as functions
 from tests.catalog import test_tables as tables
-from tests.rules import _privileges
+from tests.rules import privileges
 from tests.rules import test_least_privilege as least_privilege
-from tests.rules._guard import Guard, Test
+from tests.rules.guard import Guard, Test
 from tests.support.harness import Connection
 
 # What must be in the registry, one by one.
@@ -135,6 +135,6 @@ def listed(connection: Connection) -> set[str]:
 
 def catalogued(connection: Connection, kind: str) -> list[Guard]:
     if kind == "privilege":
-        return [Found(kind, fact.name, fact.undo).guard() for fact in _privileges.live(connection)]
+        return [Found(kind, fact.name, fact.undo).guard() for fact in privileges.live(connection)]
     found = [Found(**row) for row in connection.execute(CATALOGUED.encode()).fetchall()]
     return [one.guard() for one in found if one.kind == kind]

@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 from psycopg.rows import DictRow
 
-from tests.rules._roles import acting
-from tests.rules._world import World, call, call_all, expire, unchanged
+from tests.rules.roles import acting
+from tests.rules.world import World, expire, unchanged
+from tests.support.calls import call, call_all
 from tests.support.harness import Connection, Database, refused, rows
 
 SEEN = '{"channel": "bank", "seen": "no transfer", "who": "Ada"}'

@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
-from tests.rules._roles import APPEND_ONLY, BACK, FRONT, acting
-from tests.rules._rows import checkpoint_row, effect_call_row, event_row, insert, row_of
-from tests.rules._world import World, call, owner_without_force, superuser_replica, unchanged
+from tests.rules.roles import APPEND_ONLY, BACK, FRONT, acting
+from tests.rules.rows import checkpoint_row, effect_call_row, event_row, insert, row_of
+from tests.rules.world import World, owner_without_force, superuser_replica, unchanged
+from tests.support.calls import call
 from tests.support.harness import Database, refused
 
 ROWS_STAY = ("app_states", "user_states", "sessions", "runs", "effects", "tools")

@@ -5,9 +5,9 @@ from typing import Any
 import psycopg
 import pytest
 
-from tests.rules._roles import BACK, FRONT, acting
-from tests.rules._rows import audit_row, insert
-from tests.rules._world import World, unchanged
+from tests.rules.roles import BACK, FRONT, acting
+from tests.rules.rows import audit_row, insert
+from tests.rules.world import World, unchanged
 from tests.support.harness import Database, refused, rows
 
 ACTS = {

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from tests.rules._world import World, call, unchanged
+from tests.rules.world import World, unchanged
+from tests.support.calls import call
 from tests.support.harness import Connection, Database, value
 
 SETTINGS = {

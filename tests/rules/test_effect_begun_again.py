@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
-from tests.rules._rows import effect_row, insert
-from tests.rules._world import World, call, unchanged
+from tests.rules.rows import effect_row, insert
 from tests.rules.test_effect_once import REFUND, begin
+from tests.rules.world import World, unchanged
+from tests.support.calls import call
 from tests.support.harness import Database, refused
 
 

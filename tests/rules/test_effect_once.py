@@ -6,9 +6,10 @@ from uuid import UUID
 
 import pytest
 
-from tests.rules._roles import acting
-from tests.rules._rows import effect_row, insert
-from tests.rules._world import World, call, effect_of, expire, superuser_replica, unchanged
+from tests.rules.roles import acting
+from tests.rules.rows import effect_row, insert
+from tests.rules.world import World, effect_of, expire, superuser_replica, unchanged
+from tests.support.calls import call
 from tests.support.harness import Connection, Database, connections, refused, rows, wait_until_blocked
 
 ME = ("T1", "U1")

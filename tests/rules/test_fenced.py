@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.rules._world import World, call, effect_of, expire, superuser_replica, unchanged
+from tests.rules.world import World, effect_of, expire, superuser_replica, unchanged
+from tests.support.calls import call
 from tests.support.harness import Connection, Database, connections, refused, rows, wait_until_blocked
 
 ME = ("T1", "U1")

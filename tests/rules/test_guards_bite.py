@@ -9,8 +9,8 @@ import psycopg
 import pytest
 
 from tests.rules import guards, live, test_owner_apart, test_pinned
-from tests.rules._guard import Guard, Test, title
-from tests.rules._world import World
+from tests.rules.guard import Guard, Test, title
+from tests.rules.world import World
 from tests.support.collection import ITEMS
 from tests.support.harness import Connection, Database
 

@@ -5,9 +5,10 @@ from uuid import uuid4
 
 import pytest
 
-from tests.rules._roles import DATA, INSERTED, READABLE, UPDATED, acting
-from tests.rules._rows import audit_row, insert, row_of
-from tests.rules._world import TOUCH, World, call, unchanged
+from tests.rules.roles import DATA, INSERTED, READABLE, UPDATED, acting
+from tests.rules.rows import audit_row, insert, row_of
+from tests.rules.world import TOUCH, World, unchanged
+from tests.support.calls import call
 from tests.support.harness import Connection, Database, refused, value
 
 READS = [(role, table) for role in ("app", "engine", "steward", "operator") for table in READABLE[role]]

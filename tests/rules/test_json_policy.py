@@ -2,8 +2,9 @@
 
 import pytest
 
-from tests.rules._rows import insert, session_row, user_state_row
-from tests.rules._world import World, call, unchanged
+from tests.rules.rows import insert, session_row, user_state_row
+from tests.rules.world import World, unchanged
+from tests.support.calls import call
 from tests.support.harness import Database, refused, value
 
 UNFIT_VALUES = [

@@ -2,9 +2,10 @@
 
 import pytest
 
-from tests.rules import _privileges
-from tests.rules._roles import BACK, DATA, FRONT, READABLE, acting
-from tests.rules._world import World, call, call_all, unchanged
+from tests.rules import privileges
+from tests.rules.roles import BACK, DATA, FRONT, READABLE, acting
+from tests.rules.world import World, unchanged
+from tests.support.calls import call, call_all
 from tests.support.harness import Connection, Database, refused, value
 
 OF_THE_APP = (
@@ -37,8 +38,8 @@ WRITES = (
 
 def test_privileges_are_exactly_these(db: Database) -> None:
     with db.superuser() as root:
-        found = {fact.name for fact in _privileges.live(root)}
-    expected = _privileges.expected()
+        found = {fact.name for fact in privileges.live(root)}
+    expected = privileges.expected()
     difference = [
         *(f"extra:   {fact}" for fact in sorted(found - expected)),
         *(f"missing: {fact}" for fact in sorted(expected - found)),

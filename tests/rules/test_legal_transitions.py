@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
-from tests.rules._roles import BACK, FRONT, acting
-from tests.rules._rows import effect_row, insert, run_row
-from tests.rules._world import World, call, owner_without_force, superuser_replica, unchanged
+from tests.rules.roles import BACK, FRONT, acting
+from tests.rules.rows import effect_row, insert, run_row
+from tests.rules.world import World, owner_without_force, superuser_replica, unchanged
+from tests.support.calls import call
 from tests.support.harness import Connection, Database, refused, rows
 
 RUN_MOVES = {

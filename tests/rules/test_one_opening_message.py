@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from tests.rules._rows import event_row, insert
-from tests.rules._world import Caller, Home, World, call, unchanged
+from tests.rules.rows import event_row, insert
+from tests.rules.world import Caller, Home, World, unchanged
+from tests.support.calls import call
 from tests.support.harness import Connection, Database, connections, refused, rows, wait_until_blocked
 
 SAID = '{"parts": [{"text": "refund order 7"}]}'

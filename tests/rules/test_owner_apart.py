@@ -3,8 +3,8 @@
 import psycopg
 import pytest
 
-from tests.rules._roles import BACK, DATA, FRONT, acting
-from tests.rules._world import World, unchanged
+from tests.rules.roles import BACK, DATA, FRONT, acting
+from tests.rules.world import World, unchanged
 from tests.support.harness import Database, refused, value
 from tests.support.servers import LOGINS
 

@@ -6,7 +6,8 @@ from uuid import UUID
 import pytest
 from psycopg.rows import DictRow
 
-from tests.rules._world import World, call, effect_of, unchanged
+from tests.rules.world import World, effect_of, unchanged
+from tests.support.calls import call
 from tests.support.harness import Database, rows
 
 MAIL: dict[str, Any] = {"step": 3, "tool": "mail", "args": '{"to": "ada", "text": "We refund you."}'}

@@ -2,9 +2,10 @@
 
 import pytest
 
-from tests.rules._roles import BACK, FRONT, acting
-from tests.rules._rows import app_state_row, insert, run_row, session_row, tool_row, user_state_row
-from tests.rules._world import World, call, owner_without_force, superuser_replica, unchanged
+from tests.rules.roles import BACK, FRONT, acting
+from tests.rules.rows import app_state_row, insert, run_row, session_row, tool_row, user_state_row
+from tests.rules.world import World, owner_without_force, superuser_replica, unchanged
+from tests.support.calls import call
 from tests.support.harness import Connection, Database, refused, rows
 
 GUARD = "_300_frozen"

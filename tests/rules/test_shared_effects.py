@@ -5,9 +5,10 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from tests.rules._roles import acting
-from tests.rules._rows import effect_call_row, insert
-from tests.rules._world import World, call, call_all, effect_of, unchanged
+from tests.rules.roles import acting
+from tests.rules.rows import effect_call_row, insert
+from tests.rules.world import World, effect_of, unchanged
+from tests.support.calls import call, call_all
 from tests.support.harness import Database, refused
 
 CLOSE: dict[str, Any] = {"attempt": 1, "step": 2, "tool": "close_books", "intent": "books-7", "scope": "tenant"}

@@ -5,8 +5,8 @@ from uuid import uuid4
 
 import pytest
 
-from tests.rules._roles import BACK, DATA, INSERTED, READABLE, UPDATED, acting
-from tests.rules._rows import (
+from tests.rules.roles import BACK, DATA, INSERTED, READABLE, UPDATED, acting
+from tests.rules.rows import (
     audit_row,
     checkpoint_row,
     effect_call_row,
@@ -18,7 +18,8 @@ from tests.rules._rows import (
     session_row,
     user_state_row,
 )
-from tests.rules._world import TOUCH, World, call, call_all, settle_all, unchanged
+from tests.rules.world import TOUCH, World, settle_all, unchanged
+from tests.support.calls import call, call_all
 from tests.support.harness import Database, refused, rows, value
 
 READS = [(role, table) for role in ("app", "engine", "steward", "operator") for table in READABLE[role]]

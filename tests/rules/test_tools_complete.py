@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from tests.rules._rows import insert, run_row
-from tests.rules._world import World, call, unchanged
+from tests.rules.rows import insert, run_row
+from tests.rules.world import World, unchanged
+from tests.support.calls import call
 from tests.support.harness import Connection, Database, connections, refused, rows, wait_until_blocked
 
 ME = ("T1", "U1")

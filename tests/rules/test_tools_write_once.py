@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.rules._world import Caller, World, call, owner_without_force, superuser_replica, unchanged
+from tests.rules.world import Caller, World, owner_without_force, superuser_replica, unchanged
+from tests.support.calls import call
 from tests.support.harness import Database, connections, refused, rows, wait_until_blocked
 
 # What a later statement would put in the place of a stored value, NULL included.

@@ -5,10 +5,11 @@ from uuid import uuid4
 
 import pytest
 
-from tests.rules._roles import PERSONAL, acting
-from tests.rules._rows import effect_row, event_row, insert, row_of, run_row, session_row, user_state_row
-from tests.rules._world import TOUCH, World, call, call_all, settle_all, unchanged
+from tests.rules.roles import PERSONAL, acting
+from tests.rules.rows import effect_row, event_row, insert, row_of, run_row, session_row, user_state_row
 from tests.rules.test_tenant_isolation import EFFECT_CALLS, RUN_CALLS
+from tests.rules.world import TOUCH, World, settle_all, unchanged
+from tests.support.calls import call, call_all
 from tests.support.harness import Database, refused, rows, value
 
 

@@ -1,4 +1,4 @@
-"""close_session hides a session and frees its name; list_sessions shows the open ones."""
+"""close_session hides a session and frees its name."""
 
 from collections.abc import Callable
 from uuid import UUID, uuid4
@@ -14,8 +14,13 @@ def close(app: Connection, session: UUID, reason: str | None = None) -> dict[str
     return call(app, "close_session", session_uid=session, reason=reason)
 
 
-def names(app: Connection, **more: str) -> list[str]:
-    return [row["session_id"] for row in call_all(app, "list_sessions", **more)]
+REFUSED: dict[str, Callable[[Connection, UUID], object]] = {
+    "append_event": lambda app, uid: say(app, uid, "new"),
+    "append_event, a repeat": lambda app, uid: say(app, uid, "old", event_id="e1"),
+    "read_events": events,
+    "get_state": lambda app, uid: call(app, "get_state", session_uid=uid),
+    "start_run": start,
+}
 
 
 def test_closing_says_when_and_keeps_the_reason(db: Rented) -> None:
@@ -43,15 +48,6 @@ def test_the_name_of_a_closed_session_is_free_again(db: Rented) -> None:
     assert opened["outcome"] == "created"
     assert opened["session_uid"] != session
     assert opened["state"] == {"b": 2}
-
-
-REFUSED: dict[str, Callable[[Connection, UUID], object]] = {
-    "append_event": lambda app, uid: say(app, uid, "new"),
-    "append_event, a repeat": lambda app, uid: say(app, uid, "old", event_id="e1"),
-    "read_events": events,
-    "get_state": lambda app, uid: call(app, "get_state", session_uid=uid),
-    "start_run": start,
-}
 
 
 @pytest.mark.parametrize("name", REFUSED)
@@ -91,28 +87,6 @@ def test_a_missing_session_uid_is_refused(db: Rented) -> None:
     for function in ("close_session", "read_events", "verify_session"):
         with nothing_written(db), refused("22W03", match="session_uid is missing"), db.as_app() as app:
             call_all(app, function)
-
-
-def test_open_sessions_are_listed_newest_activity_first_and_closed_ones_are_not(db: Rented) -> None:
-    with db.as_app() as app:
-        sessions = {name: open_session(app, name) for name in ("a", "b", "c")}
-        close(app, sessions["b"])
-        say(app, sessions["a"])
-        assert names(app) == ["a", "c"]
-
-
-def test_sessions_of_one_app_can_be_listed_alone(db: Rented) -> None:
-    with db.as_app() as app:
-        open_session(app, "a", app_name="one")
-        open_session(app, "b", app_name="two")
-        assert names(app, app_name="two") == ["b"]
-        assert names(app, app_name="three") == []
-
-
-def test_listed_sessions_are_as_open_session_returned_them(db: Rented) -> None:
-    with db.as_app() as app:
-        opened = call(app, "open_session", app_name="support", session_id="s1", state={"a\0": 1})
-        assert call(app, "list_sessions") == {**opened, "outcome": "open"}
 
 
 def test_a_reason_has_at_most_2000_characters(db: Rented) -> None:

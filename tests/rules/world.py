@@ -14,7 +14,8 @@ from uuid import UUID
 from psycopg import sql
 from psycopg.rows import DictRow
 
-from tests.rules._rows import audit_row, insert, tool_row
+from tests.rules.rows import audit_row, insert, tool_row
+from tests.support.calls import call
 from tests.support.harness import Connection, Database
 
 # Longer than any run of the suite: what is held stays held.
@@ -104,24 +105,6 @@ class Caller:
 
     def __call__(self, function: str, **arguments: Any) -> DictRow:
         return call(self.app, function, me=(self.tenant, self.user), **arguments)
-
-
-def call(connection: Connection, function: str, *, me: Any = None, **arguments: Any) -> DictRow:
-    """Call a function that returns one row, or several: then the first."""
-    return call_all(connection, function, me=me, **arguments)[0]
-
-
-def call_all(connection: Connection, function: str, *, me: Any = None, **arguments: Any) -> list[DictRow]:
-    """Call a function of the schema in named notation, as `me` (tenant and user) or as whoever the transaction is."""
-    given: list[sql.Composable] = [
-        sql.SQL("{} => {}").format(sql.Identifier(name), sql.Placeholder(name)) for name in arguments
-    ]
-    parameters = dict(arguments)
-    if me is not None:
-        given.insert(0, sql.SQL("me => durable.act_as(%(tenant_of_me)s, %(user_of_me)s)"))
-        parameters["tenant_of_me"], parameters["user_of_me"] = me
-    query = sql.SQL("select * from {}({})").format(sql.Identifier("durable", function), sql.SQL(", ").join(given))
-    return connection.execute(query, parameters).fetchall()
 
 
 def _furnish(caller: Caller) -> None:

@@ -6,7 +6,7 @@ from tests.rules import test_fenced as fenced
 from tests.rules import test_legal_transitions as legal
 from tests.rules import test_run_identity_frozen as frozen
 from tests.rules import test_tools_write_once as write_once
-from tests.rules._guard import Guard, Test, cases, merged
+from tests.rules.guard import Guard, Test, cases, merged
 
 
 def _guard(table: str, trigger: str, tests: list[Test]) -> Guard:

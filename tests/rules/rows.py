@@ -7,7 +7,7 @@ from psycopg import sql
 from tests.support.harness import Connection
 
 if TYPE_CHECKING:
-    from tests.rules._world import Home
+    from tests.rules.world import Home
 
 LATER = "2999-01-01T00:00:00Z"
 

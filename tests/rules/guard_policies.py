@@ -9,8 +9,8 @@ from tests.rules import test_least_privilege as least
 from tests.rules import test_shared_effects as shared
 from tests.rules import test_tenant_isolation as tenants
 from tests.rules import test_user_isolation as users
-from tests.rules._guard import Guard, Test, cases
-from tests.rules._roles import DATA, INSERTED, PERSONAL, SHARED, UPDATED
+from tests.rules.guard import Guard, Test, cases
+from tests.rules.roles import DATA, INSERTED, PERSONAL, SHARED, UPDATED
 
 ANY = "true"
 BOTH = ("app", "engine")
