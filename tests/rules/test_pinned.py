@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.rules.world import World, unchanged
-from tests.support.calls import call
+from tests.support.calls import call, call_all
 from tests.support.harness import Connection, Database, value
 
 # An operator or function for the very types that bodies use would win over pg_catalog's if it were found.
@@ -111,7 +111,7 @@ def a_turn(app: Connection, world: World) -> dict[str, Any]:
 
     def ask(key: str, function: str, *columns: str, **arguments: Any) -> Any:
         with app.transaction():
-            row = call(app, function, me=me, **arguments)
+            row = call_all(app, function, me=me, **arguments)[0]
         answers[key] = tuple(row[column] for column in columns)
         return row
 
@@ -241,4 +241,4 @@ def test_a_function_of_the_owner_is_not_replaced_by_one_of_the_same_name(db: Dat
     with unchanged(db), db.connect("app") as app:
         app.execute("create function pg_temp.is_me(text) returns boolean language sql return true")
         app.execute("set local search_path = pg_temp, pg_catalog, durable")
-        assert call(app, "read_events", me=("T1", "U1"), session_uid=world.mine.session)["seq"] == 1
+        assert call_all(app, "read_events", me=("T1", "U1"), session_uid=world.mine.session)[0]["seq"] == 1
