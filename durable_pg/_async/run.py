@@ -301,7 +301,7 @@ class AsyncRun:
 
     async def _finish(self, begun: BegunEffect, status: Any, *, result: Any = None, error: Any = None) -> Effect:
         """Record what is known, even while being cancelled or after the lease was lost: it is true all the same."""
-        finish = self._me.finish_effect(begun, status, result=result, error=error)
+        finish = partial(self._me.finish_effect, begun, status, result=result, error=error)
         return await see_through(finish, after_cancel=self._request.patience)
 
     async def _leave_unverified(self, begun: BegunEffect, error: BaseException) -> None:

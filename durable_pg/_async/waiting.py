@@ -52,8 +52,10 @@ def check_callable(function: object, takes: str | None = None) -> None:
     check_takes(function, takes)
 
 
-async def see_through(call: Coroutine[Any, Any, T], *, after_cancel: float, in_all: float | None = None) -> T:
-    """Wait for a call although the caller is being cancelled, so many seconds from then on; then be cancelled.
+async def see_through(
+    make: Callable[[], Coroutine[Any, Any, T]], *, after_cancel: float, in_all: float | None = None
+) -> T:
+    """Make a call, and wait for it so many seconds even when the caller is being cancelled; then be cancelled.
 
     `in_all`: for how long at most, cancelled or not.
     """
@@ -61,9 +63,8 @@ async def see_through(call: Coroutine[Any, Any, T], *, after_cancel: float, in_a
         loop = asyncio.get_running_loop()
     except RuntimeError:
         # The coroutine is being closed without a loop, at the end of a process: nothing can be sent any more.
-        call.close()
         raise ConnectionLost("there is no event loop any more") from None
-    task = loop.create_task(call)
+    task = loop.create_task(make())
     deadline = None if in_all is None else loop.time() + in_all
     cancelled: asyncio.CancelledError | None = None
     while not task.done() and (deadline is None or loop.time() < deadline):

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import copy
+from functools import partial
 from typing import Any
 
 from durable_pg._sync.calls import Calls
@@ -143,7 +144,7 @@ class Lease:
             log.warning("a run was left while a tool is being called: it is taken up when its lease is over")
             return
         try:
-            interrupt = self.me.interrupt_run(self.begun, error=described(error))
+            interrupt = partial(self.me.interrupt_run, self.begun, error=described(error))
             see_through(interrupt, after_cancel=self.request.patience, in_all=self.request.patience)
         except Exception as trouble:  # noqa: BLE001 - its lease runs out by itself
             log.warning("a run could not be given back: %s", type(trouble).__name__)

@@ -302,7 +302,7 @@ class Run:
 
     def _finish(self, begun: BegunEffect, status: Any, *, result: Any = None, error: Any = None) -> Effect:
         """Record what is known, even while being cancelled or after the lease was lost: it is true all the same."""
-        finish = self._me.finish_effect(begun, status, result=result, error=error)
+        finish = partial(self._me.finish_effect, begun, status, result=result, error=error)
         return see_through(finish, after_cancel=self._request.patience)
 
     def _leave_unverified(self, begun: BegunEffect, error: BaseException) -> None:

@@ -55,9 +55,14 @@ def check_callable(function: object, takes: str | None = None) -> None:
         raise TypeError(_ASYNC_FUNCTION)
 
 
-def see_through(answer: T, *, after_cancel: float, in_all: float | None = None) -> T:  # noqa: ARG001  # as its twin
-    """Return what has been waited for already."""
-    return answer
+def see_through(
+    make: Callable[[], T],
+    *,
+    after_cancel: float,  # noqa: ARG001  # nobody cancels a thread
+    in_all: float | None = None,  # noqa: ARG001
+) -> T:
+    """Make a call, which nothing can interrupt but a signal."""
+    return make()
 
 
 def hand_back(pool: ConnectionPool[Any], connection: Connection[Any]) -> None:

@@ -139,9 +139,9 @@ async def test_a_call_that_is_seen_through_does_not_outlast_its_time() -> None:
         await asyncio.Event().wait()
 
     with pytest.raises(ConnectionLost, match="no answer in time") as lost:
-        await see_through(never(), after_cancel=10, in_all=0.05)
+        await see_through(never, after_cancel=10, in_all=0.05)
     assert lost.value.may_have_taken_effect
-    task = asyncio.create_task(see_through(never(), after_cancel=0.05))
+    task = asyncio.create_task(see_through(never, after_cancel=0.05))
     await asyncio.sleep(0)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):

@@ -72,7 +72,7 @@ class Database:
         """Copy this database as it is; nobody else may be connected to it."""
         copy = Database(self.server, new_name())
         with self.server.connect() as root:
-            # Copying files is faster than writing them to the log, both to make it and to drop it. 14 knows nothing else.
+            # Copying files is faster than writing them to the log, to make it and to drop it. 14 does nothing else.
             strategy = sql.SQL("strategy file_copy" if root.info.server_version >= 150000 else "")
             root.execute(
                 sql.SQL("create database {} template {} owner mig {}").format(
