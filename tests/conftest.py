@@ -32,6 +32,18 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     if not hasattr(config, "workerinput") and not config.option.collectonly:
         config.add_cleanup(servers.start(config.getoption("--pg")))
         _server().provision()
+        _make_roles(_server())
+
+
+def _make_roles(server: Server) -> None:
+    """Let `mig` make durable_pg's roles, before a test of the plugin may have them made by a login of its own."""
+    name = f"durable_test_roles_{PROCESS}"
+    with server.alone() as root:
+        root.execute(f"create database {name} owner mig template template0 encoding 'UTF8'".encode())
+        try:
+            migrate.upgrade(server.url(name, "mig"))
+        finally:
+            root.execute(f"drop database {name} with (force)".encode())
 
 
 def pytest_report_header() -> str:
