@@ -14,6 +14,7 @@ import pytest
 from psycopg import sql
 from psycopg.rows import DictRow, dict_row
 
+from tests.support import idle
 from tests.support.servers import Server
 
 Connection: TypeAlias = psycopg.Connection[DictRow]
@@ -23,7 +24,10 @@ _numbers = count(1)
 
 @dataclass(frozen=True)
 class Database:
-    """A database owned by the login `mig`. Each `as_...` block is one transaction on a connection of its own."""
+    """A database owned by the login `mig`.
+
+    Each `as_...` block is one transaction on a connection that nobody else has, and that remembers nothing.
+    """
 
     server: Server
     name: str
@@ -34,11 +38,9 @@ class Database:
     def connect(self, login: str, *, autocommit: bool = False) -> Connection:
         return psycopg.connect(self.url(login), autocommit=autocommit, row_factory=dict_row)
 
-    @contextmanager
-    def superuser(self) -> Iterator[Connection]:
+    def superuser(self) -> AbstractContextManager[Connection]:
         """One transaction beyond every guard: to provision and to read back, never to act."""
-        with psycopg.connect(self.server.url(self.name), row_factory=dict_row) as connection:
-            yield connection
+        return idle.transaction(self.server.url(self.name))
 
     def as_app(
         self, tenant: str | None = "T1", user: str | None = "U1", *, login: str = "app"
@@ -70,8 +72,9 @@ class Database:
 
     def clone(self) -> "Database":
         """Copy this database as it is; nobody else may be connected to it."""
+        idle.close(self.name)
         copy = Database(self.server, new_name())
-        with self.server.connect() as root:
+        with idle.autocommit(self.server.url(self.server.maintenance_dbname)) as root:
             # Copying files is faster than writing them to the log, to make it and to drop it. 14 does nothing else.
             strategy = sql.SQL("strategy file_copy" if root.info.server_version >= 150000 else "")
             root.execute(
@@ -82,12 +85,13 @@ class Database:
         return copy
 
     def drop(self) -> None:
-        with self.server.connect() as root:
+        idle.close(self.name)
+        with idle.autocommit(self.server.url(self.server.maintenance_dbname)) as root:
             root.execute(sql.SQL("drop database if exists {} with (force)").format(sql.Identifier(self.name)))
 
     @contextmanager
     def _front(self, login: str, tenant: str | None, user: str | None) -> Iterator[Connection]:
-        with self.connect(login) as connection:
+        with idle.transaction(self.url(login)) as connection:
             if tenant is not None or user is not None:
                 connection.execute("select durable.act_as(%s, %s)", (tenant, user))
             yield connection
@@ -95,7 +99,7 @@ class Database:
     @contextmanager
     def _behind(self, role: str, tenant: str | None, user: str | None) -> Iterator[Connection]:
         """No runtime login reaches these roles: the migration login does, and sets the identity by its settings."""
-        with self.connect("mig") as connection:
+        with idle.transaction(self.url("mig")) as connection:
             for setting, value in (("tenant_id", tenant), ("user_id", user)):
                 if value is not None:
                     connection.execute(
