@@ -121,8 +121,8 @@ class Cluster:
     def discard_half_made(self) -> Path:
         """Delete what a make() or remove() has left that did not come to its end; return where that is."""
         half = self.data.with_name(self.data.name + ".incomplete")
-        # Processes of a killed initdb may still be adding files.
-        for _ in range(20):
+        # Processes of a killed initdb may still be adding files, on a busy machine for some seconds.
+        for _ in range(100):
             shutil.rmtree(half, ignore_errors=True)
             if not half.exists():
                 break

@@ -21,6 +21,7 @@ from psycopg.conninfo import make_conninfo
 from durable_pg._embedded.logins import LOGINS
 from tests.migrations.support import start
 from tests.support.cli import ROOT, environment
+from tests.support.servers import memory
 
 FRONT_LOGINS = tuple(login for login in LOGINS if login != "mig")
 
@@ -89,7 +90,7 @@ class Place:
 def a_place() -> Iterator[Place]:
     """Yield a directory that is not there yet; in the end nothing of it is left, and no server."""
     # Not below pytest's own directory, which root's server can't enter, and short.
-    base = Path(tempfile.mkdtemp(prefix="dpg-"))
+    base = Path(tempfile.mkdtemp(prefix="dpg-", dir=memory()))
     base.chmod(0o711)
     place = Place(base / "home")
     try:

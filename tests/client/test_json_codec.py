@@ -193,5 +193,5 @@ def test_more_than_the_database_takes_is_refused_before_it_is_sent(
 
 def test_the_limit_is_the_one_of_the_database() -> None:
     (root,) = (parent for parent in Path(__file__).parents if (parent / "sql" / "manifest.txt").exists())
-    sql = (root / "sql" / "formats" / "check_expansion.sql").read_text("utf-8")
+    sql = (root / "sql" / "ground" / "json.sql").read_text("utf-8")
     assert f"> {LIMIT} " in sql

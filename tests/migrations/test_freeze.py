@@ -82,7 +82,7 @@ def test_a_changed_table_needs_a_hand_and_says_so_until_it_is_lent(package: Path
 
     done = support.durable_pg("upgrade", "--url", db.url("mig"), root=package)
     assert done.returncode == 1
-    assert "Write the ALTER" in done.stderr
+    assert "Write what leads to sql/tables/user_states.sql" in done.stderr
     assert migrate.current(db.url("mig")) == "0001"
 
     by_hand(

@@ -55,7 +55,8 @@ class Project:
         if self.url is not None:
             kept[URL] = self.url
         return subprocess.Popen(
-            [sys.executable, "-m", "pytest", *arguments],
+            # The order of these tests is what they are about.
+            [sys.executable, "-m", "pytest", "-p", "no:randomly", *arguments],
             cwd=self.directory,
             env={**kept, "TMPDIR": str(self.directory), **self.variables},
             stdout=subprocess.PIPE,

@@ -119,12 +119,12 @@ def start(container: int | None) -> Callable[[], None]:
 
 def _embedded() -> tuple[str, Callable[[], None]]:
     try:
-        return start_temporary(FOR_TESTS, _memory())
+        return start_temporary(FOR_TESTS, memory())
     except NoEmbeddedServer as error:
         raise pytest.UsageError(f"no {URL}, and {error}") from error
 
 
-def _memory() -> Path | None:
+def memory() -> Path | None:
     """Where files are kept in memory, if there is room: making a database is ten times faster there."""
     memory = Path("/dev/shm")  # noqa: S108  # a directory is made in it by mkdtemp
     roomy = memory.is_dir() and os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > 2**31
