@@ -13,7 +13,7 @@ from functools import partial
 from types import ModuleType
 from typing import Any, TypeVar
 
-from durable_pg._wire.requests import EffectBegin, EffectRequest, failures
+from durable_pg._wire.requests import failures
 from durable_pg.types import IntentScope, ReplayClass
 
 __all__ = [
@@ -90,25 +90,21 @@ class DurableTool:
         """Whether a call is begun and recorded: not where nothing happens outside."""
         return self.replay_class != "read_only"
 
-    def request(self, args: Mapping[str, Any], *, step: int, ordinal: int) -> EffectRequest:
-        """What run.call() asks for. Raises TypeError when the arguments don't fit the function."""
+    def asked(self, args: Mapping[str, Any]) -> dict[str, Any]:
+        """What effect() of a run is asked for a call with these. Raises TypeError when they don't fit the function."""
         self._check(args)
-        return EffectRequest(
-            EffectBegin(
-                tool=self.name,
-                args=args,
-                step=step,
-                ordinal=ordinal,
-                intent=self._intent(args),
-                scope=self.scope,
-                args_may_differ=self.args_may_differ,
-                provider_dedupes_for=self.provider_dedupes_for,
-            ),
-            call=partial(self.call, args),
-            verify=None if self.verify is None else partial(self._verify, args),
-            failed_on=self.failed_on,
-            timeout=self.timeout,
-        )
+        return {
+            "tool": self.name,
+            "args": args,
+            "intent": self._intent(args),
+            "scope": self.scope,
+            "args_may_differ": self.args_may_differ,
+            "provider_dedupes_for": self.provider_dedupes_for,
+            "call": partial(self.call, args),
+            "verify": None if self.verify is None else partial(self._verify, args),
+            "failed_on": self.failed_on,
+            "timeout": self.timeout,
+        }
 
     def _intent(self, args: Mapping[str, Any]) -> str | None:
         if self.intent is None:

@@ -20,7 +20,6 @@ from durable_pg._async.calls import AsyncCalls
 from durable_pg._async.lease import AsyncLease
 from durable_pg._async.waiting import called, check_callable, see_through
 from durable_pg._wire.requests import (
-    EffectBegin,
     EffectRequest,
     RunRequest,
     described,
@@ -133,9 +132,11 @@ class AsyncRun:
         check_callable(call, "idempotency key")
         if verify is not None:
             check_callable(verify, "idempotency key")
-        begin = EffectBegin(
-            tool=tool,
-            args=args,
+        begin = partial(
+            self._me.begin_effect,
+            self._begun,
+            tool,
+            args,
             step=self._step(step),
             ordinal=ordinal,
             intent=intent,
@@ -143,7 +144,8 @@ class AsyncRun:
             args_may_differ=args_may_differ,
             provider_dedupes_for=provider_dedupes_for,
         )
-        return await self._perform(EffectRequest(begin, call, verify, failures(failed_on), timeout))
+        request = EffectRequest(begin, intent is not None, call, verify, failures(failed_on), timeout)
+        return await self._perform(request)
 
     async def call(
         self,
@@ -160,11 +162,11 @@ class AsyncRun:
         """
         declared = tool_of(tool)
         check_callable(declared.function)
-        request = declared.request(args or {}, step=self._step(step), ordinal=ordinal)
+        asked = declared.asked(args or {})
         if declared.uses_ledger:
-            return await self._perform(request)
+            return await self.effect(**asked, step=step, ordinal=ordinal)
         self._lease.check()
-        return await called(partial(request.call, ""), request.timeout)
+        return await called(partial(asked["call"], ""), declared.timeout)
 
     async def append_event(
         self,
@@ -249,7 +251,7 @@ class AsyncRun:
             self._answered.add(begun.effect_uid)
             return await self._execute(begun, request)
         if begun.outcome == "recorded":
-            if begun.effect_uid in self._answered and request.begin.intent is None:
+            if begun.effect_uid in self._answered and not request.has_intent:
                 log.warning("the same call was made twice in one step and executed once; ordinal= tells two apart")
             self._answered.add(begun.effect_uid)
             return begun.result
@@ -257,7 +259,8 @@ class AsyncRun:
 
     async def _begin(self, request: EffectRequest) -> BegunEffect:
         with self._lease.writing():
-            return await self._me.begin_effect(self._begun, **vars(request.begin))
+            begun: BegunEffect = await request.begin()
+            return begun
 
     async def _execute(self, begun: BegunEffect, request: EffectRequest) -> Any:
         # A process that slept since it asked must not wake up and call: others may have been told that nobody has.

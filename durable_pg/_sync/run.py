@@ -21,7 +21,6 @@ from durable_pg._sync.calls import Calls
 from durable_pg._sync.lease import Lease
 from durable_pg._sync.waiting import called, check_callable, see_through
 from durable_pg._wire.requests import (
-    EffectBegin,
     EffectRequest,
     RunRequest,
     described,
@@ -134,9 +133,11 @@ class Run:
         check_callable(call, "idempotency key")
         if verify is not None:
             check_callable(verify, "idempotency key")
-        begin = EffectBegin(
-            tool=tool,
-            args=args,
+        begin = partial(
+            self._me.begin_effect,
+            self._begun,
+            tool,
+            args,
             step=self._step(step),
             ordinal=ordinal,
             intent=intent,
@@ -144,7 +145,8 @@ class Run:
             args_may_differ=args_may_differ,
             provider_dedupes_for=provider_dedupes_for,
         )
-        return self._perform(EffectRequest(begin, call, verify, failures(failed_on), timeout))
+        request = EffectRequest(begin, intent is not None, call, verify, failures(failed_on), timeout)
+        return self._perform(request)
 
     def call(
         self,
@@ -161,11 +163,11 @@ class Run:
         """
         declared = tool_of(tool)
         check_callable(declared.function)
-        request = declared.request(args or {}, step=self._step(step), ordinal=ordinal)
+        asked = declared.asked(args or {})
         if declared.uses_ledger:
-            return self._perform(request)
+            return self.effect(**asked, step=step, ordinal=ordinal)
         self._lease.check()
-        return called(partial(request.call, ""), request.timeout)
+        return called(partial(asked["call"], ""), declared.timeout)
 
     def append_event(
         self,
@@ -250,7 +252,7 @@ class Run:
             self._answered.add(begun.effect_uid)
             return self._execute(begun, request)
         if begun.outcome == "recorded":
-            if begun.effect_uid in self._answered and request.begin.intent is None:
+            if begun.effect_uid in self._answered and not request.has_intent:
                 log.warning("the same call was made twice in one step and executed once; ordinal= tells two apart")
             self._answered.add(begun.effect_uid)
             return begun.result
@@ -258,7 +260,8 @@ class Run:
 
     def _begin(self, request: EffectRequest) -> BegunEffect:
         with self._lease.writing():
-            return self._me.begin_effect(self._begun, **vars(request.begin))
+            begun: BegunEffect = request.begin()
+            return begun
 
     def _execute(self, begun: BegunEffect, request: EffectRequest) -> Any:
         # A process that slept since it asked must not wake up and call: others may have been told that nobody has.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -23,7 +23,7 @@ from durable_pg.errors import (
     RunBusy,
     RunSettled,
 )
-from durable_pg.types import AnySession, BegunEffect, Effect, IntentScope, RunOutcome
+from durable_pg.types import AnySession, BegunEffect, Effect, RunOutcome
 
 _RESOLVE = (
     "Find out what became of it, then resolve_effect(), or durable-pg effects resolve; verify= lets a program do that."
@@ -87,24 +87,11 @@ def refuse_unless_held(begun: RunOutcome, request: RunRequest) -> None:
 
 
 @dataclass(frozen=True)
-class EffectBegin:
-    """What begin_effect is asked, by its own names."""
-
-    tool: str
-    args: Mapping[str, Any] | None
-    step: int
-    ordinal: int
-    intent: str | None
-    scope: IntentScope | None
-    args_may_differ: bool
-    provider_dedupes_for: timedelta | None
-
-
-@dataclass(frozen=True)
 class EffectRequest:
-    """One call of a tool. `failed_on`: exceptions that mean that it certainly did not act."""
+    """One call of a tool. `begin`: asks the ledger. `failed_on`: exceptions that mean that it certainly did not act."""
 
-    begin: EffectBegin
+    begin: Callable[[], Any]
+    has_intent: bool
     call: Callable[[str], Any]
     verify: Callable[[str], Any] | None
     failed_on: tuple[type[Exception], ...]
