@@ -3,8 +3,8 @@ SHELL := /bin/sh
 VENV := .venv
 BIN := $(VENV)/bin
 CANDIDATES := python3.14 python3.13 python3.12 python3.11 python3.10 python3
-# At most four workers: beyond that they wait for one another's locks on a single Postgres.
-WORKERS ?= -n auto --maxprocesses=4
+# Three workers, on two cores too: many tests wait for a lease, a lock or another process.
+WORKERS ?= -n 3
 PYTEST_ARGS ?=
 PIP_ARGS ?=
 
