@@ -3,16 +3,28 @@
 What comes out is as good as new: DISCARD ALL has taken back settings, roles, temporary tables, locks and plans.
 """
 
+import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from threading import Lock
 
 import psycopg
+from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import TransactionStatus
 from psycopg.rows import DictRow, dict_row
 
 _lock = Lock()
 _waiting: dict[str, list[psycopg.Connection[DictRow]]] = {}
+
+
+def _begin_anew() -> None:
+    """A forked process must not talk through the connections of its parent."""
+    global _lock  # noqa: PLW0603  # it may have been held at that moment
+    _lock = Lock()
+    _waiting.clear()
+
+
+os.register_at_fork(after_in_child=_begin_anew)
 
 
 @contextmanager
@@ -23,7 +35,8 @@ def transaction(url: str) -> Iterator[psycopg.Connection[DictRow]]:
         yield connection
         connection.commit()
     except Exception:
-        if not connection.closed:
+        # The test's own error counts, whatever becomes of its connection.
+        with suppress(psycopg.Error):
             connection.rollback()
         _give_back(url, connection)
         raise
@@ -47,7 +60,7 @@ def autocommit(url: str) -> Iterator[psycopg.Connection[DictRow]]:
 def close(database: str) -> None:
     """End all that wait in a database, before it is copied or dropped."""
     with _lock:
-        found = [url for url, waiting in _waiting.items() if waiting and waiting[0].info.dbname == database]
+        found = [url for url in _waiting if conninfo_to_dict(url).get("dbname") == database]
         ended = [connection for url in found for connection in _waiting.pop(url)]
     for connection in ended:
         connection.close()
