@@ -11,6 +11,7 @@ from tests.support.calls import (
     begin,
     call,
     call_all,
+    cancel_open_runs,
     dead,
     finish,
     interrupt,
@@ -26,15 +27,8 @@ from tests.support.rented import Rented, nothing_written
 
 @pytest.fixture(autouse=True)
 def _nobody_elses(db: Rented) -> Iterator[None]:
-    """Leave no open run behind: the maintainer sees those of all tests."""
     yield
-    with db.superuser() as root:
-        open_runs = "select tenant_id, user_id, run_uid from durable.runs where settled_at is null"
-        found = root.execute(open_runs).fetchall()
-    for row in found:
-        with db.connect("app") as app:
-            app.execute("select durable.act_as(%s, %s)", (row["tenant_id"], row["user_id"]))
-            call(app, "cancel_run", run_uid=row["run_uid"], reason="the test is over")
+    cancel_open_runs(db)
 
 
 def resumable(db: Rented, **more: Any) -> list[dict[str, Any]]:

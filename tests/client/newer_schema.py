@@ -27,7 +27,7 @@ def make_newer(db: Database, functions: list[str]) -> None:
     with db.superuser() as root:
         # A function finds its parameters by its own name, which therefore stays.
         root.execute("create schema older")
-        root.execute("grant usage on schema older to durable_app")
+        root.execute("grant usage on schema older to durable_app, durable_engine")
         root.execute("create table durable.later (id bigint primary key)")
         root.execute("create function durable.later() returns integer language sql return 1")
         for function in functions:
@@ -50,6 +50,7 @@ def _widen(root: Connection, function: str) -> None:
         """create function {new}({parameters}, later integer default null) returns {setof}{type} language sql
            as $$ select t.*, 1 from {old}({handed_on}) as t $$""",
         "revoke execute on function {new} from public",
-        "grant execute on function {new} to durable_app",
+        # record_step calls others, as the back role.
+        "grant execute on function {new} to durable_app, durable_engine",
     ):
         root.execute(sql.SQL(statement).format(**names))

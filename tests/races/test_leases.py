@@ -16,6 +16,7 @@ from tests.support.calls import (
     ask_for,
     begin,
     call,
+    cancel_open_runs,
     events,
     interrupt,
     open_session,
@@ -30,6 +31,12 @@ from tests.support.harness import Connection, connections, wait_until_blocked
 from tests.support.rented import Rented, stored
 
 MANY = 20
+
+
+@pytest.fixture(autouse=True)
+def _nobody_elses(db: Rented) -> Iterator[None]:
+    yield
+    cancel_open_runs(db)
 
 
 @pytest.fixture
