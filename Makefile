@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 CANDIDATES := python3.14 python3.13 python3.12 python3.11 python3.10 python3
 # Three workers, on two cores too: many tests wait for a lease, a lock or another process.
 WORKERS ?= -n 3
+# The files' own order. make test ORDER= runs them in a random one, and says by which seed.
+ORDER ?= -p no:randomly
 PYTEST_ARGS ?=
 PIP_ARGS ?=
 
@@ -18,7 +20,7 @@ demo: $(VENV)/demo.stamp ## Watch Postgres record a few agent runs and refuse to
 	@$(BIN)/durable-pg demo
 
 test: $(VENV)/dev.stamp ## Run the tests, on an embedded Postgres or on DURABLE_PG_TEST_URL; PYTEST_ARGS='-k name'
-	@$(BIN)/python -m pytest $(WORKERS) $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest $(ORDER) $(WORKERS) $(PYTEST_ARGS)
 
 crash: $(VENV)/dev.stamp ## Kill workers, their connections and the server a few hundred times; KILLS=1000 SEED=7
 	@DURABLE_PG_CRASH_KILLS=$(or $(KILLS),150) DURABLE_PG_CRASH_SEED=$(or $(SEED),4) \
